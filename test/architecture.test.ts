@@ -262,6 +262,7 @@ function projectSources(): Source[] {
     .map((file) => ({ path: relative(ROOT, file).split('\\').join('/'), text: readFileSync(file, 'utf8') }))
 }
 
+// shows: V15.2.3
 test('imports follow the rules', () => {
   const sources = projectSources().filter(({ path }) => !path.startsWith('src/demo/tools/'))
   expect(sources.length).toBeGreaterThan(50)

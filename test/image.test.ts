@@ -13,6 +13,7 @@ const lines = (path: string) =>
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
 
+// shows: V13.3.1, V13.4.1
 test('the build context is a list of files without source control, tests, sandbox, demo and secrets', () => {
   const [first, ...rest] = lines('.dockerignore')
   expect(first).toBe('*')
@@ -31,6 +32,7 @@ test('the build context is a list of files without source control, tests, sandbo
   expect(rest.slice(-3)).toEqual(['src/sandbox', 'src/sandbox-package', 'src/demo'])
 })
 
+// shows: V13.4.2, V15.2.3
 test('the last stage runs as an unprivileged user, in production, with production packages only', () => {
   const last =
     read('Dockerfile')

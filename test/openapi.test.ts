@@ -73,6 +73,7 @@ describe('the document', () => {
     expect(Object.keys(mappingOf(KnownFactor)).sort()).toEqual([...FACTOR_TYPE_NAMES].sort())
   })
 
+  // shows: V2.1.1
   test('is kept in docs/openapi.json; when this is red, run: npm run openapi', () => {
     expect(read('docs/openapi.json')).toEqual(inJson(openApiDocument()))
   })

@@ -9,16 +9,17 @@ import { metricsTable } from './metrics-table.ts'
 import { oktaErrorsTable, oktaVariantsTable } from './okta-errors-table.ts'
 import { pamErrorsTable } from './pam-errors-table.ts'
 import { redisKeysTable } from './redis-keys-table.ts'
+import { readShown } from './shown-by-tests.ts'
 import { upstreamCallsTable } from './upstream-calls-table.ts'
 
 /** Every page with generated blocks: path → name of the block → what makes it. */
 export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
-  'docs/asvs.md': { asvs: () => asvsTables(readAsvsList()) },
+  'docs/asvs.md': { asvs: () => asvsTables(readAsvsList(), readShown()) },
   'docs/build-your-sign-in-page.md': {
     'okta-errors': oktaErrorsTable,
     'okta-variants': oktaVariantsTable,
   },
-  'docs/conformance.md': { conformance: () => conformanceTables(readConformanceList()) },
+  'docs/conformance.md': { conformance: () => conformanceTables(readConformanceList(), readShown()) },
   'docs/logs.md': {
     'audit-events': auditEventsTable,
     'audit-fields': auditFieldsTable,

@@ -339,6 +339,7 @@ describe('a write that fails', () => {
   )
   const OPERATIONS = ['get', 'set', 'swap', 'commit', 'indexPut'] as const
 
+  // shows: V2.3.3
   test.each(TABLE)(
     'undoes all others, and its error is thrown: $name; $effect (a store that keeps order: $preservesWriteOrder)',
     async ({ request, okta, before, matches, effect, preservesWriteOrder }) => {

@@ -147,6 +147,7 @@ describe('a handle', () => {
     expect(await refusals(metrics)).toEqual([{ reason: 'unknown_handle', value: 1 }])
   })
 
+  // shows: F-1.21
   test('that is unknown is refused: nothing is sent or enforced, and the lock is released', async () => {
     const { replica, counted, sent, metrics, transactions, entries, lines } = await replicas()
     const handle = newHandle()
@@ -160,6 +161,7 @@ describe('a handle', () => {
     expect(lines()).toEqual([])
   })
 
+  // shows, V6.6.2
   test.each([
     [true, 'other_device', []],
     [false, 'no_device_cookie', ['device cookie not returned']],
@@ -475,6 +477,7 @@ describe('a password change', () => {
 })
 
 describe('the session of a sign-in', () => {
+  // shows: V7.2.2, V7.2.4
   test('keeps the public id of the open session of the same user, and of no other user', async () => {
     const { replica, sessions } = await replicas()
     const publicIdOf = async (id = '') => (await sessions.get(id, CLIENT.device.id))?.publicId

@@ -31,6 +31,7 @@ function causesOf(schema: z.ZodType, body: unknown): readonly string[] {
   throw new Error('it was not refused')
 }
 
+// shows: A-12.3, V2.2.3
 describe('primary authentication is refused, and the cause names the field', () => {
   test.each<[unknown, string[]]>([
     [{}, ['username: username and password, token, or stateToken is required']],
@@ -93,6 +94,7 @@ describe('primary authentication is refused, and the cause names the field', () 
 })
 
 describe('primary authentication accepts', () => {
+  // shows: V6.2.8
   test('passwords, byte for byte', () => {
     const spaces = [' ', '  leading and trailing  ', '\n', '\u200b']
     for (const password of [...spaces, 'NUL\u0000', '😀', 'e\u0301', '\ud800', 'ﬁ']) {
@@ -105,6 +107,7 @@ describe('primary authentication accepts', () => {
     )
   })
 
+  // shows: A-12.2
   test('null in an optional field, which counts as missing', () => {
     const names = ['token', 'stateToken', 'options', 'context', 'audience', 'relayState']
     const nulls = Object.fromEntries(names.map((name) => [name, null]))
@@ -115,6 +118,7 @@ describe('primary authentication accepts', () => {
     ).toStrictEqual({ ...CREDENTIALS, options: { multiOptionalFactorEnroll: true }, context: {} })
   })
 
+  // shows: V2.2.1, V8.2.3, V15.3.3
   test('unknown fields, which are dropped at every depth, also `__proto__`', () => {
     const body = JSON.parse(
       '{"username":"ada","password":"x","admin":true,"__proto__":{"token":"t"},"constructor":1,' +
@@ -156,6 +160,7 @@ describe('every step', () => {
     expect(steps.map(({ body }) => parse(body, given))).toContainEqual(given)
   })
 
+  // shows: A-14.3, F-3.1, F-3.3, V6.2.3
   test.each<[z.ZodType, Record<string, unknown>, string]>([
     [verifyBody, { passCode: 123456 }, 'passCode: must be a string'],
     [verifyBody, { passCode: 'x'.repeat(257) }, 'passCode: must have at most 256 characters'],

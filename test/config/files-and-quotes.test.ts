@@ -65,6 +65,7 @@ test('a file that is unreadable, empty or invalid is refused, and the error name
   ])
 })
 
+// shows: V13.3.1
 test('each secret may be read from a file, whose final line break is ignored', async () => {
   const config = load({
     AUTHN_API_TOKEN: undefined,

@@ -158,6 +158,7 @@ test('the configuration is frozen', () => {
   expect(frozen(config)).toBe(true)
 })
 
+// shows: P-10.2
 test('a printed configuration shows no secret', () => {
   const config = load({
     ...PAM,
@@ -173,6 +174,7 @@ test('a printed configuration shows no secret', () => {
   }
 })
 
+// shows: V6.3.2, V13.2.3
 test.each(['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS'])(
   '%s is required, and an empty value counts as not set',
   (name) => {

@@ -2,6 +2,7 @@ import { format, inspect } from 'node:util'
 import { expect, test } from '@jest/globals'
 import { createSecret } from '../../src/config/secret.ts'
 
+// shows: V13.3.2
 test('only `value` shows the value', () => {
   const secret = createSecret('marked')
   const texts = [

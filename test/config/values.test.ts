@@ -558,6 +558,7 @@ const CASES = Object.entries(REFUSED).flatMap(([name, refusals]) =>
   }),
 )
 
+// shows: V2.2.1, V11.2.3, V12.2.1
 test.each(CASES)('$name: $reason', ({ name, reason, values, others }) => {
   for (const value of values) {
     const problems = problemsOf({ ...others, [name]: value }, { readFile })

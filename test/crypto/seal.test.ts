@@ -12,6 +12,7 @@ test('sealing the same text twice gives different values, and neither contains i
   expect(Buffer.from(one, 'base64url').includes('secret text')).toBe(false)
 })
 
+// shows: V11.2.2
 test('after a rotation, old values open and new ones are sealed with the new key; a removed key opens nothing', () => {
   const old = sealUnder([key(1)]).seal('x', PLACE)
   const rotated = sealUnder([key(2), key(1)])

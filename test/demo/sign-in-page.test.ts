@@ -268,6 +268,7 @@ describe('with the keyboard only', () => {
   })
 })
 
+// shows: V14.3.3
 test('the page has no token: its storage is empty, and scripts can read no cookie', async () => {
   const visitor = await harness.visit()
   await visitor.signIn('amelia.stone')

@@ -156,6 +156,7 @@ describe.each(NAMES)('%s', (name) => {
   describe('5000 header lines', () => {
     const lines = Array.from({ length: 5000 }, () => ['W', 'b']).flat()
 
+    // shows: V15.3.4
     test('the org gets the client’s address, or the proxy refuses', async () => {
       const { status, addressesAtOkta } = await signInWith(lines)
       if (mustPass || status === 200) expect([status, addressesAtOkta]).toEqual([200, [CLIENT]])
@@ -229,6 +230,7 @@ describe.each(NAMES)('%s', (name) => {
       expect(log.logText()).not.toContain(FORGED)
     })
 
+    // shows: V4.1.3
     test.each(ALL)('%s: the application gets the correct values', async (_name, headers) => {
       const { status, arrived } = await openWith(cookie, { headers })
       expect(status).toBe(200)

@@ -39,6 +39,7 @@ test('docs/configuration.md has a row for every tunable with its value', () => {
   )
 })
 
+// shows: V2.1.3
 test('docs/configuration.md has the windows of every limit', () => {
   const UNITS: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600, d: 86_400 }
   const windows = rowsBelow('Limits').flatMap(([path = '', ...cells]) =>

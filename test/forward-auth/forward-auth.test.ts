@@ -40,6 +40,7 @@ describe('without a session', () => {
     expect(visible(await call('GET', PATH, '__Host-gatehouse=s%3Aforged.signature'))).toEqual(refusal(401))
   })
 
+  // shows: V4.1.3
   test('identity headers of the request are ignored', async () => {
     const { call } = await harness()
     const forgedHeaders = {

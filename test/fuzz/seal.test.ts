@@ -12,6 +12,7 @@ const PLACE = 'gatehouse:txn:{name}'
 const { seal, open } = sealUnder('transaction')
 
 describe('a sealed value', () => {
+  // shows: V11.3.3
   test('does not open with any bit flipped', () => {
     const bytes = Buffer.from(seal('a secret of some length', PLACE), 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -21,6 +22,7 @@ describe('a sealed value', () => {
     }
   })
 
+  // shows: V11.3.3
   test('does not open if it was cut or extended', () => {
     const sealed = seal('', PLACE)
     const bytes = Buffer.from(sealed, 'base64url')

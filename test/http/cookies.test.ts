@@ -13,6 +13,7 @@ function requestWith(cookie?: string): IncomingMessage {
   return req
 }
 
+// shows: V15.3.7
 test.each([
   [undefined, undefined],
   ['', undefined],

@@ -48,6 +48,7 @@ const OTHERS = [
 ]
 
 describe('another origin gets no CORS headers', () => {
+  // shows: V3.4.2
   test.each(OTHERS)('%s', async (Origin) => {
     const { ask, reported } = await site()
     const preflight = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
@@ -61,6 +62,7 @@ describe('another origin gets no CORS headers', () => {
 })
 
 describe('an allowed origin', () => {
+  // shows: F-4.12, V3.4.2
   test.each([PUBLIC, SPA])('%s may send requests with credentials', async (Origin) => {
     const { ask } = await site()
     const { status, headers } = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
@@ -73,6 +75,7 @@ describe('an allowed origin', () => {
     expect(headers.vary).toMatch(/Origin/)
   })
 
+  // shows: F-4.12
   test('may send the headers of the browser library, and no others', async () => {
     const { ask } = await site()
     const { headers } = await ask({ method: 'OPTIONS', headers: { Origin: SPA, ...PREFLIGHT } })
@@ -94,6 +97,7 @@ describe('an allowed origin', () => {
     expect(allowed).not.toContain('x-forwarded-for')
   })
 
+  // shows: F-4.13
   test('can read the headers for rate limits, request id and freshness', async () => {
     const { ask } = await site()
     const { headers, status } = await ask({ headers: { Origin: SPA } })

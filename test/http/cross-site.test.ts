@@ -132,6 +132,7 @@ function expected(
   return cookie ? 403 : 200
 }
 
+// shows: V3.5.1, V3.5.2
 test.each(Object.keys(PATHS) as (keyof typeof PATHS)[])(
   '%s: every method × Sec-Fetch-Site × Origin × cookie',
   async (path) => {
@@ -209,6 +210,7 @@ describe('a refusal names the header and the setting', () => {
     expect(audited()[0]?.origin).toBe(origin)
   })
 
+  // shows: V1.2.1
   test('a header of the request is shown shortened and in visible ASCII only', async () => {
     const { ask } = await serveGuarded()
     const answer = await ask({

@@ -54,6 +54,7 @@ describe('an error that is not a BrokerError is an opaque 500', () => {
     expect(logText()).not.toContain('very-secret')
   })
 
+  // shows: V16.5.3
   test('also for a rejected promise', async () => {
     const { ask } = await failing(async () => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -64,6 +65,7 @@ describe('an error that is not a BrokerError is an opaque 500', () => {
 })
 
 describe('a BrokerError is sent unchanged', () => {
+  // shows: V16.3.4, V16.5.1
   test('with its headers; its cause is logged and not sent', async () => {
     const { ask, lines, logText } = await throwing(storeUnavailable(new RangeError('very-secret')))
     const answer = await ask({ path: '/1' })

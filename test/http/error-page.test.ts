@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { errorPage } from '../../src/http/error-handler.ts'
 
+// shows: V1.2.1
 test('the texts of an error are escaped on its page', () => {
   const evil = `</p><script src="//evil.example"></script><img onerror='x'>&`
   const page = errorPage({
@@ -15,6 +16,7 @@ test('the texts of an error are escaped on its page', () => {
   expect(page.split('&#39;x&#39;&gt;&amp;')).toHaveLength(4)
 })
 
+// shows: V3.7.1
 test('the page has no scripts and loads no resources', () => {
   expect(errorPageTags().filter((tag) => /script|style|link|img|iframe|object|embed/i.test(tag))).toEqual([])
 })

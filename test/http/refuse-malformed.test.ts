@@ -33,6 +33,7 @@ async function countedRequests({ metrics }: Awaited<ReturnType<typeof serve>>) {
 }
 
 describe('requests that Node refuses', () => {
+  // shows: V4.2.1
   test.each([
     ['invalid HTTP', NO_HTTP, '400 Bad Request', 'request: malformed'],
     [

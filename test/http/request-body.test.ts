@@ -120,6 +120,7 @@ describe('a route with the encoding form', () => {
     expect(answer.text).toBe('{"body":{"sig_response":"AUTH|a+b|c:APP|d","id":"1","a.b[c]":"x y"}}')
   })
 
+  // shows: A-11.1
   test.each<[string, Record<string, string>]>([
     ['JSON', JSON_TYPE],
     ['none', {}],
@@ -145,6 +146,7 @@ describe('a route with the encoding form', () => {
 describe('valid bodies', () => {
   const bodyOf = (json: unknown) => (json as { body: unknown }).body // the response of `echo`
 
+  // shows: V3.5.2
   test.each([
     'application/json',
     'Application/JSON',
@@ -170,6 +172,7 @@ describe('valid bodies', () => {
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, {}])
   })
 
+  // shows: V1.5.2, V15.3.6
   test('`__proto__` and `constructor` are plain fields and change no object', async () => {
     const body = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'
     const answer = await send({ headers: JSON_TYPE, body })

@@ -46,6 +46,7 @@ const ADDRESSES: [what: string, socket: string | undefined, header: string | und
   ['two trusted proxies', INNER, `198.51.100.1, ${EDGE}`, '198.51.100.1'],
   ['the entry that the outer one added', INNER, `6.6.6.6, 198.51.100.1, ${EDGE}`, '198.51.100.1'],
   ['garbage left of the client’s own entry', INNER, `garbage, 198.51.100.1, ${EDGE}`, '198.51.100.1'],
+  // shows: V4.1.3
   [
     'addresses of proxies in a client’s own header have no effect',
     EDGE,
@@ -150,6 +151,7 @@ describe('normalization', () => {
   })
 })
 
+// shows: V15.3.4
 test('for any header, the address is the socket’s or was added by a chain of trusted hops', () => {
   const ip = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('10.0.0.3', '10.0.0.4', '10.0.0.5'))
   const entry = fc.oneof(ip, ip, fc.string(), fc.constantFrom('', 'unknown', '[::1]:80', '10.0.0.9:1'))

@@ -22,6 +22,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const TRACEPARENT = `00-${TRACE}-b7ad6b7169203331-01`
 
 describe('the request id', () => {
+  // shows: V4.1.3
   test('is not accepted from a client that is not a trusted proxy', async () => {
     const { ask } = keep(await serve({ routes: [context] }))
     const headers = { 'X-Request-Id': 'chosen-by-caller', traceparent: TRACEPARENT }
@@ -47,6 +48,7 @@ describe('the request id', () => {
     expect((await ask({ path: '/context/1', headers })).headers['x-request-id']).toMatch(UUID)
   })
 
+  // shows: V15.3.7
   test('is replaced if the header is sent twice', async () => {
     const { ask } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
     const headers = { ...CLIENT, 'X-Request-Id': ['first-id-1', 'second-id-2'] }
@@ -80,6 +82,7 @@ test.each([
 })
 
 describe('one log line and one metric per request', () => {
+  // shows: V16.2.1
   test('contain the route template, and never the path, its query or a header', async () => {
     const { ask, lines, logText, metrics } = keep(await serve({ routes: [context] }))
     await ask({

@@ -31,6 +31,7 @@ const notFound = { errorCode: 'E0000007', errorLink: 'E0000007', errorCauses: []
 describe('a path that does not match exactly is 404', () => {
   test.each([
     '/',
+    // shows
     '/api/v2/things',
     '/api/v1/things/',
     '//api/v1/things',
@@ -68,6 +69,7 @@ describe('a path that cannot be decoded is 400', () => {
     },
   )
 
+  // shows: V1.1.1
   test('an encoded slash does not split a path segment', async () => {
     const { ask } = await listener()
     for (const id of ['%00', '%2f', '%2e%2e', '..', '%3f', '%25', '%F0%9F%98%80']) {

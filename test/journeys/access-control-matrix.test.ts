@@ -38,6 +38,7 @@ const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} 
 
 const harness = useMatrixHarness()
 
+// shows: V13.4.5
 test('every route has a class, and every class entry has a route', () => {
   expect(Object.keys(CLASS_OF).sort()).toEqual(ROUTES.map(nameOf).sort())
 })
@@ -132,6 +133,7 @@ const KINDS = Object.keys(DEVICE_IS_SET) as Cookies[] // an object with exactly 
 /** Its requests are refused because of their cookies alone. */
 const PASSING = 'a page of our origin'
 
+// shows: V3.5.1, V8.2.1, V10.1.2
 test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
   '%s: each kind of cookies, and each caller with and without a session',
   async (name, route) => {

@@ -11,6 +11,8 @@ const NEW_PASSWORD = 'Chosen-By-Myself-7'
 const harness = useHarness()
 
 describe('an activation token', () => {
+  // shows, V6.4.1
+  // sandbox shows
   test.each([
     ['an unknown token', 'no-such-activation-token'],
     ['a token of another kind', 'session'],
@@ -32,6 +34,8 @@ describe('an activation token', () => {
     expect(await page.session()).toBeUndefined()
   })
 
+  // shows, F-2.1
+  // sandbox shows
   test('signs in at once if the user has a password and needs no factor', async () => {
     const page = await openPage(harness)
     const token = harness.sandbox.activationToken(ANNA)
@@ -44,6 +48,8 @@ describe('an activation token', () => {
     expect(harness.upstreamCalls()[0]?.body).toEqual({ token, context: { deviceToken } })
   })
 
+  // shows
+  // sandbox shows
   test('leads to enrollment if a factor is required; the session opens after the enrollment', async () => {
     const page = await openPage(harness)
     const answer = await page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(ARNO) })
@@ -61,6 +67,8 @@ describe('an activation token', () => {
     expect(await page.session()).toMatchObject({ login: ARNO, amr: ['otp'] })
   })
 
+  // shows
+  // sandbox shows
   test('leads to choosing a password if the user has none; the policy applies', async () => {
     const page = await openPage(harness)
     const answer = await page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(AIDA) })

@@ -12,6 +12,7 @@ const harness = useHarness({
   },
 })
 
+// shows: V7.3.1
 test('the configured idle time, absolute time and SameSite apply to a session', async () => {
   const page = await openPage(harness)
   const signedIn = await page.signIn(AMELIA)

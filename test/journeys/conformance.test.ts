@@ -67,35 +67,63 @@ function comparable({ text }: { text: string }): unknown {
 
 /** Sign-ins whose responses must equal the API's own, except for tokens and origins. */
 const MIRRORED: [row: string, body: object][] = [
+  // shows
   ['SUCCESS', { username: AMELIA }],
+  // shows
   ['SUCCESS by the short name', { username: 'amelia.stone' }],
+  // shows
+  // sandbox shows
   ['PASSWORD_EXPIRED', { username: OLGA }],
+  // shows, F-4.3
   ['PASSWORD_WARN', { username: WALTER, options: { warnBeforePasswordExpired: true } }],
+  // shows, F-1.1
   ['MFA_REQUIRED with a policy', { username: PRIYA }],
+  // shows
   ['MFA_REQUIRED with seven factors', { username: 'max.many' }],
+  // shows
   ['MFA_REQUIRED with enterprise tokens', { username: 'rosa.enterprise' }],
+  // shows
   ['MFA_REQUIRED with a hardware token', { username: 'yuki.hardware' }],
+  // shows, F-1.1
   ['MFA_ENROLL', { username: ERIN }],
+  // shows
   ['LOCKED_OUT', { username: 'luis.locked' }],
+  // shows
   ['invalid credentials', { username: AMELIA, password: 'wrong' }],
+  // shows
   ['locked out, hidden', { username: 'lena.locked' }],
+  // shows
   ['denied by the sign-on policy', { username: 'dora.denied' }],
+  // shows
+  // sandbox shows
   ['an app, no MFA required', { username: AMELIA, audience: 'payroll' }],
+  // shows
   ['an app, verification required', { username: TOMAS, audience: 'travel' }],
+  // shows
   ['an app, enrollment required', { username: ERIN, audience: 'intranet' }],
+  // shows
   ['an app that is not supported', { username: AMELIA, audience: 'library' }],
 ]
+// shows: F-1.6
 test.each(MIRRORED)('the response is the same as that of the Authentication API: %s', async (_row, body) => {
   expectSame(await signIn(body), await sendDirectly(body))
 })
 
 /** "States and transitions": step-up with a state token, without and with a session at the org. */
 test.each<[row: string, login: string | undefined, body: object]>([
+  // shows
   ['no session', undefined, {}],
+  // shows
+  // sandbox shows
   ['no session, credentials', undefined, { username: AMELIA }],
+  // shows
   ['a session, enrollment required', ERIN, {}],
+  // shows
   ['a session, verification required', PRIYA, {}],
+  // shows
+  // sandbox shows
   ['a session, complete', AMELIA, {}],
+  // shows
   ['a session, a password that expires', WALTER, { options: { warnBeforePasswordExpired: true } }],
 ])(
   'the response to a step-up is the same as that of the Authentication API: %s',
@@ -119,9 +147,17 @@ test.each<[row: string, login: string | undefined, body: object]>([
  * handle.
  */
 test.each([
+  // shows: F-1.2, F-1.4, F-1.8
+  // sandbox shows: F-1.2, F-1.8
   ['MFA_CHALLENGE for a code', 'sana.sms', 'sms', 'verify', {}],
+  // shows: F-1.7
+  // sandbox shows: F-1.7
   ['MFA_CHALLENGE of a push', PRIYA, 'push', 'verify', {}],
+  // shows: F-1.2, F-1.4
+  // sandbox shows: F-1.2
   ['MFA_ENROLL_ACTIVATE of a mail', ERIN, 'email', 'enroll', { factorType: 'email', provider: 'OKTA' }],
+  // shows: F-1.7, F-1.9
+  // sandbox shows: F-1.7, F-1.9
   ['MFA_ENROLL_ACTIVATE of a push', ERIN, 'push', 'enroll', { factorType: 'push', provider: 'OKTA' }],
 ])('the response to a second step is the same as that of the Authentication API: %s', async (...row) => {
   const [, username, factorType, link, fields] = row
@@ -149,6 +185,8 @@ function expectSame(answer: PageAnswer, direct: { status: number; text: string }
 }
 
 /** "Header rules" 2: whether a factor is required depends on the device token alone. */
+// shows
+// sandbox shows
 test('another browser with the same fingerprint is another device', async () => {
   const login = 'bea.newdevice@example.test'
   const fingerprint = { 'x-device-fingerprint': 'print-1' }
@@ -161,6 +199,8 @@ test('another browser with the same fingerprint is another device', async () => 
 })
 
 /** "Header rules" 1, and "What the service does": policies depend on the client's address. */
+// shows, F-6.3
+// sandbox shows
 test('behind a trusted proxy, the sign-on policy sees the client’s address', async () => {
   const from = (address: string) =>
     signIn({ username: 'oscar.office' }, undefined, { 'x-forwarded-for': address })
@@ -170,6 +210,7 @@ test('behind a trusted proxy, the sign-on policy sees the client’s address', a
 })
 
 /** "States and transitions": activation tokens. */
+// shows
 test('an expired activation token is a failed sign-in: 401 E0000004', async () => {
   const token = harness.sandbox.activationToken('anna.activate')
   aheadMs = 8 * 24 * 60 * 60_000
@@ -178,6 +219,8 @@ test('an expired activation token is a failed sign-in: 401 E0000004', async () =
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
 })
 
+// shows
+// sandbox shows
 test('an enrollment follows the first password if a factor is required', async () => {
   const person = harness.sandbox.user('aida.nopassword')
   person.config = { ...person.config, signOnPolicy: 'always' }

@@ -64,6 +64,7 @@ describe('an upstream that', () => {
     await expectContinues()
   })
 
+  // shows
   test('refuses the SSWS token: 503 and an alarm, and transactions are kept', async () => {
     const { page, expectContinues } = await openVerification(harness)
     const token = harness.sandbox.apiToken
@@ -131,6 +132,7 @@ describe('a Redis that', () => {
     await outside.call('CONFIG', 'SET', 'maxmemory', '0')
   })
 
+  // shows: V16.5.2
   test('is down: 503, never a sign-out; when it is back, sessions and transactions continue', async () => {
     const page = await openPage(harness)
     await page.signIn(AMELIA)

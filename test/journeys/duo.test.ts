@@ -48,6 +48,7 @@ function complete(page: PortalPage, frame: string, login: string): Promise<PageA
 }
 
 describe('Duo', () => {
+  // sandbox shows: F-1.7, F-1.11, F-1.12, F-1.13, F-1.18
   test('neither waiting nor the form opens a session; the poll after the form does', async () => {
     const page = await startDuo(DARIO)
     expect((await poll(page)).json.factorResult).toBe('WAITING')

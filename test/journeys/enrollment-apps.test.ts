@@ -36,6 +36,8 @@ async function expectSession(page: PortalPage) {
 }
 
 describe('an authenticator app', () => {
+  // shows: F-2.6
+  // sandbox shows: F-2.6
   test.each(['GOOGLE', 'OKTA'])(
     'of %s: a wrong code is refused, the right one completes the sign-in',
     async (provider) => {
@@ -50,6 +52,8 @@ describe('an authenticator app', () => {
 })
 
 describe('the push app', () => {
+  // shows: F-2.7
+  // sandbox shows: F-2.7
   test('is polled until it is set up, which completes the sign-in; the next sign-in shows no profile of it', async () => {
     const page = await startEnrollment('push', 'OKTA')
     expect(page.held.json.factorResult).toBe('WAITING')
@@ -69,6 +73,8 @@ describe('the push app', () => {
     expect(await next.session()).toMatchObject({ login: ERIN, amr: ['pwd', 'swk', 'mfa'] })
   })
 
+  // shows: F-2.7
+  // sandbox shows: F-2.7
   test('whose enrollment timed out is started again with the activate link', async () => {
     const page = await startEnrollment('push', 'OKTA')
     for (let poll = 0; poll < POLLS_UNTIL_TIMEOUT; poll += 1) await page.follow('_links.next')
@@ -80,6 +86,8 @@ describe('the push app', () => {
     await expectSession(page)
   })
 
+  // shows: F-1.7, F-1.9, F-2.8
+  // sandbox shows: F-1.7, F-1.9
   test.each([
     ['email', 0, {}, ERIN],
     ['text message', 1, { profile: { phoneNumber: '+15550107777' } }, '+15550107777'],

@@ -48,6 +48,8 @@ describe('a factor that is enrolled in one step', () => {
     profile: { credentialId: serial },
     passCode: harness.sandbox.tokenCode(serial),
   })
+  // shows: A-2.1, A-15.3, F-2.5
+  // sandbox shows: A-2.1, A-15.3, F-2.5
   test.each([
     [
       'token',
@@ -76,6 +78,8 @@ describe('a factor that is enrolled in one step', () => {
 
 describe('a factor that is activated with a code', () => {
   const sentCode = () => harness.sandbox.outbox.latest(ERIN, 'factor-activation')?.code ?? 'none was sent'
+  // shows: A-15.3, F-1.4, F-2.5
+  // sandbox shows: A-15.3, F-2.5
   test.each([
     ['sms', { profile: { phoneNumber: PHONE } }, PHONE],
     ['call', { profile: { phoneNumber: '+1 (555) 010-7777' } }, PHONE],
@@ -94,6 +98,8 @@ describe('a factor that is activated with a code', () => {
     await expectAskedNextTime(ERIN, factorType)
   })
 
+  // shows: F-2.9
+  // sandbox shows: F-2.9
   test.each([
     ['sms', 'E0000109'],
     ['call', 'E0000133'],
@@ -126,6 +132,8 @@ describe('a security key', () => {
   const nonceAt = (page: PortalPage, member: string) =>
     String(valueAt(page.held.json, `_embedded.factor._embedded.${member}`))
 
+  // shows: F-2.6
+  // sandbox shows: F-2.6
   test.each(['webauthn', 'u2f'])(
     '%s: a response to another challenge is refused; then the key is enrolled and signs in',
     async (factorType) => {
@@ -168,6 +176,8 @@ test.each([
 describe('several factors', () => {
   const question = { factorType: 'question', profile: { question: 'favorite_toy', answer: 'a top' } }
 
+  // shows: A-3.2, A-10.23
+  // sandbox shows: A-3.2, A-10.23
   test('with multiOptionalFactorEnroll, more factors can be enrolled or skipped', async () => {
     const page = await openEnrollment(ERIN, { multiOptionalFactorEnroll: true })
     await enroll(page, question)
@@ -183,6 +193,8 @@ describe('several factors', () => {
     factorAt(next.held, 'email')
   })
 
+  // shows: F-2.21
+  // sandbox shows: F-2.21
   test('another phone number requires updatePhone, which is sent upstream', async () => {
     const page = await openEnrollment(ERIN, { multiOptionalFactorEnroll: true })
     await enroll(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })

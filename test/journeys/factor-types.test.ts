@@ -28,6 +28,8 @@ describe('with the sandbox', () => {
     redis.disconnect()
   })
 
+  // shows, F-1.18, F-1.22, F-2.10, F-2.11, F-2.14
+  // sandbox shows, F-1.18, F-2.10, F-2.14
   test.each(ROWS)('$factorType opens a session with amr $amr, audited', async ({ login, amr, prove }) => {
     const before = harness.gatehouse.logLines().length
     const page = await openPage(harness)
@@ -62,6 +64,7 @@ describe('with all types in HIDDEN_FACTORS', () => {
   const idOf = (login: string, factorType: string) =>
     harness.sandbox.user(login).factors.find((factor) => factor.factorType === factorType)?.id
 
+  // shows: V6.4.2
   test.each(ROWS)('$factorType is not offered, and refused', async ({ factorType, login, attempt }) => {
     const page = await openPage(harness)
     expect((await page.signIn(login)).json.status).toBe('MFA_REQUIRED')

@@ -32,6 +32,7 @@ async function expectSession(page: PortalPage, login: string, amr: string[]) {
 }
 
 describe('a factor that is verified in one step', () => {
+  // shows: V6.5.1
   test('a replayed code opens no session; the next code does', async () => {
     const passCode = harness.sandbox.totpCode(TOMAS)
     const first = await openVerification(TOMAS)
@@ -49,6 +50,8 @@ describe('a factor that is verified in one step', () => {
 })
 
 describe('a code that is sent', () => {
+  // shows: F-1.4, F-1.25, F-2.12, F-2.15
+  // sandbox shows: F-1.25, F-2.12, F-2.15
   test.each([
     ['text message', SANA, 'sms', 'E0000109'],
     ['call', CARL, 'call', 'E0000133'],
@@ -76,6 +79,8 @@ describe('a code that is sent', () => {
 })
 
 describe('a push', () => {
+  // shows: F-1.16, F-2.13
+  // sandbox shows: F-1.16, F-2.13
   test.each([
     ['that is rejected', 'rita.reject@example.test', 2, 'REJECTED'],
     ['that is not answered', 'theo.timeout@example.test', 3, 'TIMEOUT'],
@@ -93,6 +98,7 @@ describe('a push', () => {
     await expectSession(page, login, ['pwd', 'swk', 'mfa'])
   })
 
+  // shows: F-4.7
   test('continues after a poll that got the org’s 429', async () => {
     const page = await openVerification(PRIYA)
     await page.verify('push')
@@ -113,6 +119,8 @@ describe('a push', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(190)
   })
 
+  // shows: F-2.21
+  // sandbox shows: F-2.21
   test('only autoPush and rememberDevice are sent upstream as query parameters', async () => {
     const page = await openVerification(PRIYA)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
@@ -144,6 +152,8 @@ describe('a push', () => {
 })
 
 describe('a choice of factors', () => {
+  // shows: F-2.20
+  // sandbox shows: F-2.20
   test('is reached with previous; the earlier challenge opens no session, another factor does', async () => {
     const page = await openVerification(MAX)
     await page.verify('push')
@@ -164,6 +174,8 @@ describe('a choice of factors', () => {
 })
 
 describe('the fingerprint of a device', () => {
+  // shows: A-13.2, A-13.3, A-18.2
+  // sandbox shows: A-13.3, A-18.2
   test('that is unknown causes one email; a malformed one is not sent upstream', async () => {
     const page = await openPage(harness)
     const signIn = (fingerprint: string) =>

@@ -30,8 +30,11 @@ async function offered(links: object, embedded: object = {}): Promise<PortalPage
 const sent = () => harness.stub.requests.at(-1)
 
 test.each([
+  // shows: F-2.16
   ['password', { username: 'wilma@example.test', factorType: 'SMS' }],
+  // shows: F-2.16
   ['unlock', { username: 'wilma@example.test', factorType: 'EMAIL' }],
+  // shows: F-2.18
   ['token', { recoveryToken: 'recovery-token-0123456789', options: { multiOptionalFactorEnroll: true } }],
 ])('recovery/%s sends all its fields upstream, but not relayState (R10)', async (kind, fields) => {
   const path = `/api/v1/authn/recovery/${kind}`

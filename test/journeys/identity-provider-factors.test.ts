@@ -44,6 +44,7 @@ async function answerAtIdp(page: PortalPage, answer: 'approve' | 'reject'): Prom
 const requestState = (page: PortalPage) => page.send('/api/v1/authn')
 
 describe('a factor that another identity provider verifies', () => {
+  // shows: V6.8
   test('claims_provider: the link is at PUBLIC_URL and redirects to the link of the org; the real token appears nowhere else', async () => {
     const page = await startIdpRedirect(CLEO)
     const path = '/sso/idps/0oasandboxidp000001'

@@ -21,6 +21,7 @@ async function deviceOf({ jar }: Browser): Promise<string[]> {
   return [id, proof.join('.')]
 }
 
+// shows: V11.2.2
 test('a new key before the old one loses no session, transaction, device, SSO token or PAM token', async () => {
   const [inside, waiting] = [await openPage(harness), await openPage(harness)]
   const { sessionToken } = (await inside.signIn(AMELIA)).json

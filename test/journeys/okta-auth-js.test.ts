@@ -20,6 +20,8 @@ async function library() {
   return { client, loginHere }
 }
 
+// shows: A-10.5, F-4.1, F-4.2, F-4.5
+// sandbox shows: F-4.2
 test('signs in with a password and a code, after a wrong code', async () => {
   const { client, loginHere } = await library()
   const mfaRequired = await signIn(client, TOMAS)
@@ -31,6 +33,8 @@ test('signs in with a password and a code, after a wrong code', async () => {
   expect(await loginHere()).toBe(TOMAS)
 })
 
+// shows: F-4.6
+// sandbox shows: F-4.6
 test('polls a push until it is approved', async () => {
   const { client, loginHere } = await library()
   const waiting = await step(factor(await signIn(client, PRIYA), 'push').verify, 'verify')()
@@ -42,6 +46,7 @@ test('polls a push until it is approved', async () => {
   expect(await loginHere()).toBe(PRIYA)
 })
 
+// shows: A-14.1
 test('changes an expired password', async () => {
   const { client } = await library()
   const expired = await signIn(client, OLGA)
@@ -50,6 +55,8 @@ test('changes an expired password', async () => {
   expect((await change({ oldPassword: PASSWORD, newPassword: NEW_PASSWORD })).status).toBe('SUCCESS')
 })
 
+// shows: A-10.4, A-10.22, A-15.2, F-2.20
+// sandbox shows: A-10.22, A-15.2, F-2.20
 test('skips the warning of an expiring password', async () => {
   const { client } = await library()
   const warned = await signIn(client, WALTER, { options: { warnBeforePasswordExpired: true } })
@@ -57,6 +64,8 @@ test('skips the warning of an expiring password', async () => {
   expect((await step(warned.skip, 'skip')()).status).toBe('SUCCESS')
 })
 
+// shows: A-15.5
+// sandbox shows: A-15.5
 test('enrolls a security question from the list that the library fetches', async () => {
   const { client } = await library()
   const asked = await signIn(client, 'erin.enroll@example.test')
@@ -83,6 +92,7 @@ test('forgotPassword by email, then verifyRecoveryToken with the token of that e
 })
 
 describe('the transaction that the library stores', () => {
+  // shows: A-15.1, F-2.2, F-4.3, F-4.8
   test('exists, resumes and is introspected with the stored handle until it is cancelled', async () => {
     const { client } = await library()
     expect(client.tx.exists()).toBe(false)
@@ -96,6 +106,7 @@ describe('the transaction that the library stores', () => {
     expect(client.tx.exists()).toBe(false)
   })
 
+  // shows: F-4.8
   test('is removed by the library when it has expired', async () => {
     const { client } = await library()
     await signIn(client, TOMAS)
@@ -106,6 +117,7 @@ describe('the transaction that the library stores', () => {
 })
 
 describe('the session of the library', () => {
+  // shows: F-4.11
   test('get, both ways to refresh, close', async () => {
     const { client } = await library()
     await signIn(client, AMELIA)

@@ -46,6 +46,7 @@ test('no more calls than upstream.authn.maxConnections are in flight; the others
   expect(harness.upstreamCalls()).toHaveLength(USERS.length)
 })
 
+// shows: V13.2.6, V15.2.2
 test('a call that waits too long is answered 503 with Retry-After, and is not sent', async () => {
   await start(12_000)
   const release = harness.sandbox.faults.authn.hold()

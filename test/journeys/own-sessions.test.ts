@@ -23,6 +23,7 @@ describe.each<[string, Record<string, string>]>([
       userAgent: string
     }[]
 
+  // shows: V7.5.2, V8.2.2
   test('users list their own sessions, end one, and end all others; another user’s session returns 404', async () => {
     const [one, two, three, other] = [
       await openSession(AMELIA),

@@ -24,6 +24,8 @@ async function openSession(login: string, fields: object = {}): Promise<PortalPa
 }
 
 describe('an expired password', () => {
+  // shows: A-10.21, A-14.1, A-14.5, A-14.6, A-19.4, F-2.3, V6.2.2
+  // sandbox shows: A-10.21, A-14.1, A-14.6, A-19.4, F-2.3
   test.each<[name: string, fields: object, causes: string[], status?: number]>([
     ['a wrong old password', { oldPassword: 'Wrong-Password-9' }, ['Old password is not correct'], 400],
     [
@@ -57,6 +59,8 @@ describe('an expired password', () => {
     },
   )
 
+  // shows: A-10.3, F-2.10, V2.3.1
+  // sandbox shows: A-10.3, F-2.10
   test('is changed after the code; neither the code nor skip bypasses the change', async () => {
     const page = await openPage(harness)
     await page.signIn(INES)
@@ -84,6 +88,8 @@ describe('an expired password', () => {
 })
 
 describe('an expiring password', () => {
+  // shows: A-3.1, A-3.3, A-4.1, A-6.12, A-10.22, F-2.20
+  // sandbox shows: A-8.2, A-10.4, A-10.22, F-1.7, F-2.20
   test('causes a warning if the page requests it: with days and policy, and without a session', async () => {
     const page = await openPage(harness)
     const warned = await page.signIn(WALTER, { options: WARN })
@@ -116,6 +122,8 @@ test('a link to the site that manages the password is passed on, and the passwor
 })
 
 describe('a password to be reset', () => {
+  // shows: F-2.4, V6.4.3
+  // sandbox shows: F-2.4
   test('requires the user’s factor after the reset; the session opens after the code', async () => {
     const page = await openPage(harness)
     await page.begin('/api/v1/authn/recovery/token', { recoveryToken: harness.sandbox.recoveryToken(TOMAS) })
@@ -133,6 +141,8 @@ describe('revokeSessions', () => {
     page.follow('_links.next', { oldPassword: PASSWORD, newPassword: NEW_PASSWORD, ...fields })
   const statusOf = async (page: PortalPage) => (await page.browser.get('/api/v1/sessions/me')).status
 
+  // shows: A-14.4, F-2.3, V7.4.3
+  // sandbox shows: F-2.3
   test('true ends every other session of the user on every replica, and no other user’s', async () => {
     const before = harness.gatehouse.logLines().length
     const other = await harness.replica()
@@ -164,6 +174,8 @@ describe('revokeSessions', () => {
 
   test.each([
     ['false', { revokeSessions: false }],
+    // shows: A-14.3
+    // sandbox shows: A-10.22, A-14.3, A-14.5
     ['absent', {}],
   ])('%s leaves the other sessions alone', async (_, fields) => {
     const otherPage = await openSession(WALTER)
@@ -174,6 +186,8 @@ describe('revokeSessions', () => {
     expect(await statusOf(otherPage)).toBe(200)
   })
 
+  // shows: F-2.4
+  // sandbox shows: F-2.4
   test('ends the sessions at a reset, before the code is verified', async () => {
     const otherPage = await openPage(harness)
     await otherPage.signIn(TOMAS)

@@ -68,6 +68,7 @@ test('without PAM configuration there is no check of it', async () => {
 
 const REDIS_PASSWORD = 'plainly-fake-redis-password'
 
+// shows: V13.2.2
 test('the rights of the Redis user in docs/operations.md are enough for a whole sign-in', async () => {
   const { redis, sandbox, replica } = await harness()
   await redis.client().call('ACL', ...documentedRule(), '+info')

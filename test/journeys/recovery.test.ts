@@ -74,6 +74,7 @@ function anonymous({ status, text, headers, json }: PageAnswer): object {
 }
 
 describe('known and unknown users cannot be told apart', () => {
+  // shows: F-3.2, V6.3.8, V6.6.3
   test.each(['EMAIL', 'SMS'])(
     'by %s: known and unknown users, and users without recovery or phone, get the same response',
     async (factorType) => {
@@ -158,6 +159,8 @@ describe('known and unknown users cannot be told apart', () => {
     return answers.map(anonymous)
   }
 
+  // shows: F-1.24, F-3.2
+  // sandbox shows: F-1.24
   test.each(['UNLOCK-known', 'UNLOCK-unknown'])('unlock gives the same response: %s', async (who) => {
     const browser = await harness.visit()
     const username = who === 'UNLOCK-known' ? 'luis.locked@example.test' : UNKNOWN
@@ -170,6 +173,7 @@ describe('known and unknown users cannot be told apart', () => {
     })
   })
 
+  // shows: V2.3.2
   test('a second code within the pause is refused for known and unknown users, however the login is spelled', async () => {
     for (const [first, second] of [
       [WITH_PHONE, ` ${WITH_PHONE.toUpperCase()} `.trim()],
@@ -239,6 +243,7 @@ describe('known and unknown users cannot be told apart', () => {
       browser.post(url + new URL(href, url).pathname, body)
   }
 
+  // shows: V6.3.8
   test('no response is sent before recoveryAnswerMs', async () => {
     const post = await replicaThatAnswersAfter(400)
     for (const username of [WITH_PHONE, UNKNOWN, FEDERATED]) {
@@ -254,6 +259,7 @@ describe('known and unknown users cannot be told apart', () => {
   })
 
   /** Delayed steps must not use up the capacity for sign-ins. */
+  // shows: F-1.22
   test('a refusal by the broker’s own record is not delayed, and is equal for known and unknown users', async () => {
     const post = await replicaThatAnswersAfter(3_600_000)
     const refusals: object[][] = []
@@ -286,6 +292,8 @@ describe('known and unknown users cannot be told apart', () => {
 })
 
 describe('recovery by a trusted application', () => {
+  // shows: F-1.17, F-3.1, V6.4.3
+  // sandbox shows: F-1.17
   test('an unexpected recovery token is dropped, raises an alarm, and is answered as for an unknown user', async () => {
     harness.sandbox.faults.authn.set({
       kind: 'status',
@@ -311,6 +319,8 @@ describe('recovery by a trusted application', () => {
 })
 
 describe('the account owner', () => {
+  // shows: A-2.1, A-2.11, A-10.1, A-15.6, F-1.4, F-1.24, F-2.16, F-2.17, F-2.19, V6.2.2
+  // sandbox shows: A-2.1, A-15.6, F-1.24, F-2.17, F-2.19
   test('recovers by text message: code, question, new password, session', async () => {
     const browser = await harness.visit()
     const started = await start(browser, WITH_PHONE, 'SMS')
@@ -335,6 +345,8 @@ describe('the account owner', () => {
     expect(signedIn.json.status).toBe('SUCCESS')
   })
 
+  // shows: F-1.15, F-2.18
+  // sandbox shows: F-2.18
   test('recovers by email: the token of the link works until the password is set (R6), and is never stored', async () => {
     const browser = await harness.visit()
     await start(browser, WITH_PHONE, 'EMAIL')
@@ -364,6 +376,8 @@ describe('the account owner', () => {
     expect([used.status, used.json.errorCode]).toEqual([403, 'E0000105'])
   })
 
+  // shows: A-2.1, A-10.7, A-15.7, F-2.16, F-2.19
+  // sandbox shows: A-2.1, A-15.7, F-2.19
   test('unlocks a locked account, which opens no session', async () => {
     const luis = 'luis.locked@example.test'
     const browser = await harness.visit()

@@ -26,6 +26,7 @@ describe('the search for secrets at the end of every journey', () => {
   const inRedis = (value: (harness: Harness) => string) => (harness: Harness) =>
     harness.redis.client().set('gatehouse:planted', value(harness), 'PX', 1000)
 
+  // shows: V10.1.1, V14.2.1, V14.2.4, V16.2.5
   test.each([
     ['a token', inRedis(({ sandbox }) => `x${sandbox.tokensIssued()[0]}x`)],
     [
@@ -37,6 +38,7 @@ describe('the search for secrets at the end of every journey', () => {
     await expect(runJourney(plant)).rejects.toThrow('found a secret in')
   })
 
+  // shows: V16.2.5
   test('finds each encoding at any position, and a short secret only as a separate word', () => {
     const marks = createSecretScanner()
     marks.add('Marked-Secret/1+2', '918273', 'Zoe1')

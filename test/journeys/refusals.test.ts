@@ -40,6 +40,7 @@ describe('a step that was never offered', () => {
     expect(answer).toMatchObject({ status: 401, json: { errorCode: 'E0000011' } })
   })
 
+  // shows, F-1.23, V1.3.6, V2.3.1
   test('is refused, and nothing is sent upstream', async () => {
     const { browser, stateToken } = await startVerification()
     const steps = [
@@ -55,6 +56,7 @@ describe('a step that was never offered', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
+  // shows: V6.6.2
   test('is refused even if another transaction of the same browser offers it', async () => {
     const browser = await harness.visit()
     const tomas = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
@@ -67,6 +69,8 @@ describe('a step that was never offered', () => {
 })
 
 describe('what a browser sends about itself', () => {
+  // shows, F-4.14, V4.1.3
+  // sandbox shows
   test('does not reach Okta: device token, cookies, forwarded address, authorization', async () => {
     const browser = await harness.visit()
     const [own] = (await browser.jar.getCookies(harness.gatehouse.url)).map(
@@ -100,6 +104,7 @@ describe('what a browser sends about itself', () => {
     expect(call?.headers.cookie).toBeUndefined()
   })
 
+  // shows, F-6.1, F-6.2
   test('the same device token is sent with every form of primary authentication, also after sign-out', async () => {
     const { browser, stateToken } = await startVerification()
     await browser.post('/api/v1/authn', { stateToken })

@@ -45,6 +45,7 @@ function expectSharedAnswer(answers: readonly PageAnswer[], status: number) {
   expect(harness.upstreamCalls()).toHaveLength(1)
 }
 
+// shows: V2.3.4
 test('identical sign-ins at one replica are one transaction, and identical codes one attempt', async () => {
   const browser = await harness.visit()
   const credentials = { username: TOMAS, password: PASSWORD }

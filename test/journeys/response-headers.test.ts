@@ -9,6 +9,7 @@ const AUTHN = '/api/v1/authn'
 
 const harness = useHarness()
 
+// shows: V4.1.1
 test('every body has a content type with its charset, on both listeners; the ops listener serves the OpenAPI document', async () => {
   const { url, opsUrl } = harness.gatehouse
   for (const address of [`${url}/api/v1/sessions/me`, `${url}/nowhere`, `${opsUrl}/openapi.json`]) {
@@ -24,6 +25,7 @@ test('every body has a content type with its charset, on both listeners; the ops
   expect(metrics.headers.get('content-type')).toMatch(/^text\/plain;.*charset=utf-8/)
 })
 
+// shows: V13.4.4
 test('TRACE is refused and echoes nothing', async () => {
   const headers = { 'X-Echo-Test': 'echo-test', 'Sec-Fetch-Site': 'same-origin' }
   const port = Number(new URL(harness.gatehouse.url).port)
@@ -51,6 +53,7 @@ const REQUESTS: Readonly<Record<string, Parameters<typeof askPort>[1]>> = {
   'an HTML error page': { path: '/sso/idps/1', headers: { Accept: 'text/html' } },
 }
 
+// shows: V3.2.1, V3.4.1, V3.4.3, V3.4.4, V3.4.5, V3.4.6, V3.7.1, V14.2.2, V14.3.2
 test('every response has the security headers, is not cached, varies by Origin and names no software', async () => {
   const { url } = await harness.replica({ PUBLIC_URL: 'https://portal.example.com', ALLOWED_ORIGINS: '' })
   for (const [name, request] of Object.entries(REQUESTS)) {

@@ -45,7 +45,9 @@ const post = (href: string) => ({ href, hints: { allow: ['POST'] } })
 
 describe('a link', () => {
   test.each([
+    // shows: F-4.2
     ['no origin (relative)', () => ''],
+    // shows: F-1.13
     ['an origin of AUTHN_LINK_ORIGINS with a port', () => 'https://org.example.test:8443'],
   ])('with %s is moved to PUBLIC_URL, and its step is sent to AUTHN_BASE_URL', async (_, origin) => {
     const page = await pageWith({ _links: { next: { name: 'verify', ...post(origin() + VERIFY) } } })
@@ -84,13 +86,21 @@ describe('a long list of factors', () => {
 
 describe('a status', () => {
   test.each([
+    // shows: F-1.5
     'CONSENT_REQUIRED',
+    // shows: F-1.5
     'ADMIN_CONSENT_REQUIRED',
+    // shows: F-1.5
     'DEVICE_ACTIVATE',
+    // shows: F-1.5
     'PROFILE_REQUIRED',
+    // shows: F-1.5
     'POLL',
+    // shows: F-1.5
     'FACTOR_REQUIRED',
+    // shows: F-1.5
     'FACTOR_ENROLL',
+    // shows: F-1.5
     'FACTOR_ENROLL_ACTIVATE',
     'NEVER_SEEN_BEFORE',
   ])('%s of a recording continues the same transaction and opens no session', async (status) => {
@@ -109,6 +119,7 @@ describe('a status', () => {
     expect(await page.session()).toMatchObject({ userId: USER.id })
   })
 
+  // shows: F-1.15, F-6.5
   test('SUCCESS with a state token opens the session and ends the handle', async () => {
     const page = await pageWith({ _links: { next: post(harness.stub.origin + VERIFY) } })
     harness.stub.answers({ ...SUCCESS, stateToken: TOKEN })
@@ -120,6 +131,7 @@ describe('a status', () => {
     expect(harness.stub.requests).toEqual([])
   })
 
+  // shows: V15.3.1
   test('SUCCESS with its tokens in other fields: they reach neither the page nor the session', async () => {
     const page = await openPage(harness)
     const photo = { href: `https://x.example/?a=${TOKEN}` }
@@ -141,6 +153,7 @@ describe('a status', () => {
 })
 
 describe('a state token that changes inside a transaction', () => {
+  // shows: F-4.4
   test('the handle stays the same, and the newest token is sent upstream', async () => {
     const page = await pageWith({ _links: { next: post(harness.stub.origin + VERIFY) } })
     const second = `${TOKEN}-the-second`
@@ -165,6 +178,7 @@ describe('a state token that changes inside a transaction', () => {
     expect(await page.session()).toMatchObject({ userId: USER.id })
   })
 
+  // shows: A-20.4
   test('when Okta ends it, it is ended here too, and nothing more is sent upstream', async () => {
     const page = await pageWith({ _links: { next: post(harness.stub.origin + VERIFY) } })
     harness.stub.answers(new StubError(401, 'E0000011'))
@@ -191,6 +205,7 @@ test('another step whose answer is empty is 502, and its transaction continues',
   expect((await page.follow('_links.next')).json.status).toBe('SUCCESS')
 })
 
+// shows: A-20.3
 test('429s to many others stop no one: every sign-in is sent, and a 429 reaches only its own caller', async () => {
   for (let n = 1; n <= 20; n++) {
     const [limited, other] = [await openPage(harness), await openPage(harness)]

@@ -96,6 +96,7 @@ describe('two replicas on a Redis Cluster:', () => {
       expect((await navigate(browser, firstUrl() + href)).status).toBe(302)
     })
 
+    // shows: V7.4.1
     test.each(Object.entries(WAYS_TO_END))('no longer redirects after: %s', async (_ending, end) => {
       const { browser, href } = await issue()
       await end(browser)

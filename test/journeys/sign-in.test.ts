@@ -9,6 +9,8 @@ const credentials = (username: string) => ({ username, password: PASSWORD })
 const HANDLE = /^00[\w-]{43}$/
 
 describe('signing in', () => {
+  // shows, F-2.1
+  // sandbox shows
   test('with a password alone opens a session', async () => {
     const browser = await harness.visit()
     const answer = await browser.post('/api/v1/authn', credentials(AMELIA))
@@ -22,6 +24,7 @@ describe('signing in', () => {
     expect(session.json.userId).toBe(harness.sandbox.user(AMELIA).id)
   })
 
+  // shows
   test('with a wrong password returns the refusal of Okta and sets no session cookie', async () => {
     const browser = await harness.visit()
     const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: 'not-the-password' })
@@ -30,6 +33,8 @@ describe('signing in', () => {
     expect(answer.setCookies).toEqual([])
   })
 
+  // shows, F-4.4
+  // sandbox shows: F-4.4
   test('with a code: the handle stays the same in all responses, and a wrong code can be tried again', async () => {
     const browser = await harness.visit()
     const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
@@ -59,6 +64,7 @@ describe('signing in', () => {
 })
 
 describe('push', () => {
+  // shows: F-6.4
   test('started at one replica continues at another one with the same Redis', async () => {
     const other = await harness.replica()
     const browser = await harness.visit()
@@ -79,6 +85,8 @@ describe('push', () => {
 })
 
 describe('the end of a sign-in or session', () => {
+  // shows, F-2.1, F-2.20
+  // sandbox shows, F-2.20
   test('cancel ends the transaction and returns relayState', async () => {
     const browser = await harness.visit()
     const mfaRequired = await browser.post('/api/v1/authn', {

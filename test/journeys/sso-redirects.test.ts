@@ -27,6 +27,8 @@ const ssoRedirectUrl = (handle: string, redirectUrl = TARGET) =>
     handle,
   )}&redirectUrl=${encodeURIComponent(redirectUrl)}`
 
+// shows: F-5.5
+// sandbox shows: F-5.5
 test('SUCCESS carries an SSO token, which redirects the browser once', async () => {
   const { browser, handle, answer } = await openSession()
   expect(handle).toMatch(/^00[\w-]{43}$/)
@@ -46,6 +48,7 @@ test('SUCCESS carries an SSO token, which redirects the browser once', async () 
   expect([again.status, again.location]).toEqual([401, undefined])
 })
 
+// shows: F-1.20
 test('an SSO token expires after 5 minutes', async () => {
   const redis = harness.redis.client()
   const beforeMs = Date.now()
@@ -57,6 +60,7 @@ test('an SSO token expires after 5 minutes', async () => {
   expect(Math.max(...expiresAtMs)).toBeLessThanOrEqual(afterMs + 300_000)
 })
 
+// shows: V2.3.4, V15.4.2
 test('of many concurrent requests one is redirected', async () => {
   const { browser, handle } = await openSession()
   const answers = await Promise.all(
@@ -86,6 +90,7 @@ test('refused requests do not consume the SSO token', async () => {
   expect((await navigate(browser, ssoRedirectUrl(handle))).status).toBe(302)
 })
 
+// shows: V1.2.2, V3.7.2
 test('no redirect route can be tricked into another target', async () => {
   const broker = await harness.replica({ SSO_REDIRECTS: 'https://app.example.com/home', STEP_UP: 'on' })
   const browser = openBrowser(broker.url)

@@ -20,6 +20,8 @@ async function importStepUp(browser = openBrowser(harness.gatehouse.url), login?
 }
 
 describe('a step-up started by an app', () => {
+  // shows: A-10.1, A-10.13, A-10.14, A-15.8, A-16.2, F-2.2
+  // sandbox shows: A-10.14, A-15.8, F-1.14
   test('arrives with a token, continues with a handle, and redirects to the app once', async () => {
     const { browser, handle, real, arrived } = await importStepUp()
     expect(arrived.location?.startsWith(`${harness.gatehouse.url}/?stateToken=00`)).toBe(true)
@@ -61,6 +63,7 @@ describe('a step-up started by an app', () => {
 })
 
 describe('an imported token', () => {
+  // shows: V6.3.4, V7.6.2
   test('that is already signed in at Okta opens no session', async () => {
     const { browser, handle } = await importStepUp(undefined, AMELIA)
     const stateAnswer = await browser.post('/api/v1/authn', { stateToken: handle })
@@ -69,6 +72,7 @@ describe('an imported token', () => {
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
   })
 
+  // shows: V16.3.3
   test('of a user other than the session’s is refused, and the session is kept', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }).then((asked) =>
@@ -109,6 +113,7 @@ test('of two imports of one token, the newer wins: the older transaction ends', 
 })
 
 describe('the arrival', () => {
+  // shows: V3.5.3
   test.each([
     ['a prefetch', { 'sec-purpose': 'prefetch' }],
     ['an unknown destination', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
@@ -131,6 +136,8 @@ describe('the arrival', () => {
 })
 
 describe('the redirect to the app', () => {
+  // shows: A-15.8
+  // sandbox shows: A-15.8
   test('is refused if it was not offered', async () => {
     const { browser, handle } = await importStepUp()
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {

@@ -21,6 +21,7 @@ const harness = useHarness({
 const postFrom = (address: string, path: string, body: object, origin = '') =>
   openBrowser(harness.gatehouse.url, { 'x-forwarded-for': address }).post(origin + path, body)
 
+// shows: V6.3.1
 test('60 anonymous calls with an unknown audience are stopped after the limit of their address, on all replicas', async () => {
   const other = await harness.replica()
   harness.clearUpstreamCalls()

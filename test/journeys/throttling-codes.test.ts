@@ -33,6 +33,7 @@ async function openVerification(login: string, browser?: Browser): Promise<Porta
 }
 
 describe('wrong codes', () => {
+  // shows: V6.6.3
   test('are limited in one sign-in: then the right code is refused too, and nothing is sent upstream', async () => {
     const page = await openVerification(TOMAS)
     for (let n = 0; n < 2; n++) expect(errorOf(await page.verify(TOTP, wrongCode))).toEqual(WRONG)
@@ -79,6 +80,7 @@ describe('wrong codes', () => {
 })
 
 describe('pushes', () => {
+  // shows: V6.6.4
   test('are limited per user over sign-ins; polls do not count, and a known device has its own limit', async () => {
     const page = await openVerification(PENNY)
     await page.verify('push')

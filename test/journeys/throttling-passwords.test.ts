@@ -48,6 +48,7 @@ async function inTurn<Answer>(times: number, ask: () => Promise<Answer>): Promis
 const refusals = (answers: PageAnswer[]) => answers.map(errorOf)
 
 describe('wrong passwords', () => {
+  // shows: V6.3.1
   test('are limited per user, over all browsers and addresses; beyond the limit nothing is sent upstream', async () => {
     expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual([REFUSED, REFUSED])
     harness.clearUpstreamCalls()
@@ -78,6 +79,7 @@ describe('wrong passwords', () => {
 })
 
 describe('a known device', () => {
+  // shows: V6.3.1
   test('signs in while unknown devices have exhausted all limits', async () => {
     const known = await knownBrowser()
     const guesses = await inTurn(4, () => wrong(AMELIA, '203.0.113.5'))

@@ -13,6 +13,7 @@ const forbidden = (fields: Record<string, unknown>) => fields as LogFields // on
 const forbiddenAudit = (fields: Record<string, unknown>) => fields as AuditFields<'signed_out'>
 
 describe('what is never written', () => {
+  // shows: V16.2.5
   test('a field that is not on the list', () => {
     const { log, lines, text } = collectLog()
     log.info(
@@ -84,6 +85,7 @@ describe('one event is one line', () => {
     expect(lines()).toMatchObject([{ event: 'request', reason }])
   })
 
+  // shows: V16.2.4, V16.4.1
   test('for any field values', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint }), fc.string({ unit: codePoint }), (reason, userId) => {
@@ -125,6 +127,7 @@ describe('levels', () => {
     expect(lines().map((line) => line.level)).toEqual(expected)
   })
 
+  // shows: V16.3.1
   test.each(Object.keys(EVENTS) as LogLevel[])(
     'an audit event is written at log level %s, with audit: true',
     (level) => {

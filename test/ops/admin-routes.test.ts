@@ -67,6 +67,7 @@ async function harness(
 }
 
 describe('without an OPS_TOKEN', () => {
+  // shows: V16.3.2
   test.each(['/admin', '/admin/', '/admin/x', SESSIONS, LIMITS, EVERYONE, '/', '/LIVEZ', '/livez/', '/%'])(
     '%s is 404 with any token',
     async (path) => {
@@ -242,6 +243,7 @@ describe('with the token', () => {
     ])
   })
 
+  // shows: V7.4.2, V7.4.5
   test('all sessions of the user are ended, but of no other user, and the response has their number', async () => {
     const { admin, signIn, call, sessions, clock, lines, metrics } = await harness()
     const cookieHeaders = [(await signIn()).cookieHeader, (await signIn()).cookieHeader]

@@ -15,6 +15,7 @@ const harness = usePamHarness(({ pam }) => pam.control.generateGroups(GROUPS, LO
 
 const calledPaths = () => harness.pam.requestLog.entries.map(({ path }) => path)
 
+// shows: P-2.10, P-2.11
 test('tokens, lists and their further pages are fetched under the path of PAM_BASE_URL', async () => {
   for (const path of [ME, DIRECTORY]) {
     const { status, body } = await harness.broker.get(`${path}${path === DIRECTORY ? '?limit=1000' : ''}`)

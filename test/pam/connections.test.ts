@@ -22,6 +22,7 @@ const replica = (maxConnections: number, maxWaitMs: number): Promise<PamBroker> 
   })
 const calls = () => harness.pam.requestLog.entries.length
 
+// shows: D-4.7
 test('many concurrent users share few connections, and every lookup succeeds within the maximum wait', async () => {
   const broker = await replica(2, 60_000)
   await broker.get(ME, { login: USERS[1] }) // now it knows what remains of the rate limit
@@ -34,6 +35,7 @@ test('many concurrent users share few connections, and every lookup succeeds wit
   expect(statuses).toEqual(asking.map(() => 200))
 })
 
+// shows: D-4.7
 test('a lookup that waits too long for a connection gets 503 with Retry-After, and nothing is sent', async () => {
   const broker = await replica(1, 20)
   const before = calls()
@@ -51,6 +53,7 @@ test('a lookup that waits too long for a connection gets 503 with Retry-After, a
   expect(calls() - before).toBe(1)
 })
 
+// shows: D-2.7
 test("directories do not take the connections that are kept for users' own lookups", async () => {
   const broker = await replica(4, 60_000)
   await broker.get(ME, { login: USERS[1] })

@@ -26,11 +26,13 @@ async function statusUnder(directory: PamDirectory, login = LOGIN) {
   return answers.map(({ status, body }) => (status === 200 ? 200 : `${status} ${body.errorCode}`))
 }
 
+// shows: V8.2.1, V8.3.3
 test('with PAM_DIRECTORY=none, no user may list groups, and no request is sent to PAM', async () => {
   expect(await statusUnder({ kind: 'none' })).toEqual(['403 E0000006', '403 E0000006'])
   expect(harness.pam.requestLog.entries).toEqual([])
 })
 
+// shows: P-2.5, P-3.1, P-10.7, D-5.4, V8.2.2
 test.each<[PamDirectory, number, string?]>([
   [rules(['security_admin']), 403],
   [rules(['delegated_resource_admin']), 403], // not satisfied by a role that covers it
@@ -48,6 +50,7 @@ test.each<[PamDirectory, number, string?]>([
   expect(lists()).toBe(status === 200 ? 1 : 0)
 })
 
+// shows: V8.3.1
 test('access is decided on a list that is at most 60 s old; without one, the response is 503', async () => {
   const broker = await harness.replica({ directory: rules(['resource_admin']) })
   expect((await broker.get('/api/v1/pam/groups')).status).toBe(200)
@@ -108,6 +111,8 @@ test('the error names every wrong parameter', async () => {
   ])
 })
 
+// shows: F-7.7, F-7.8, P-4.4
+// sandbox shows: F-7.7, F-7.8
 test('all groups that are not deleted are listed by id, for every form of deleted_at', async () => {
   harness.pam.control.showDeleted()
   const living = harness.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined)
@@ -170,6 +175,7 @@ test('a group is found by its id in any letter case; an unknown or malformed id 
   }
 })
 
+// shows: V16.3.2
 test('each lookup is audited, even a refused one, without names', async () => {
   await get('?search=Zürich')
   await get('?limit=0')
@@ -182,6 +188,7 @@ test('each lookup is audited, even a refused one, without names', async () => {
   expect(JSON.stringify(audits)).not.toMatch(/rich|example/i)
 })
 
+// shows: D-5.2, V1.2.2
 test.each([
   ['ada@elsewhere.org', undefined],
   ['..@example.com', undefined],

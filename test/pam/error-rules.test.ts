@@ -20,6 +20,7 @@ test('an outcome is recognized by its name', () => {
 describe('the name of an error response', () => {
   const nameOf = (status: number, json?: unknown) => readErrorName({ status, json })
 
+  // shows: F-7.10, P-12.1, P-12.18, D-6.17, D-6.18
   test.each(PAM_ERROR_NAMES)('%s is found in each of the five fields, alone or in a sentence', (name) => {
     for (const field of ['error', 'code', 'name', 'message', 'nottype']) {
       expect(nameOf(418, { [field]: name })).toBe(name)
@@ -60,6 +61,7 @@ describe('the name of an error response', () => {
     expect(nameOf(403, json)).toBe('forbidden_error')
   })
 
+  // shows: D-6.18
   test.each([
     [400, 'invalid_request'],
     [401, 'authentication_error'],

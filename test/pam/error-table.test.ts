@@ -22,21 +22,37 @@ interface Row {
 const ONCE = { status: 502, calls: 1, mints: 1, stale: false } as const
 const KEPT = { ...ONCE, stale: true } as const
 const ROWS: Readonly<Record<PamErrorName, Row>> = {
+  // shows: P-12.2, D-6.2
   invalid_request: { ...ONCE, code: 'pam_bad_request' },
+  // shows: P-12.12, D-6.2
   unsupported_content_type: { ...ONCE, code: 'pam_bad_request' },
+  // shows: P-12.3, D-6.1, D-6.3
   authentication_error: { ...KEPT, code: 'pam_credentials', calls: 2, mints: 2 },
+  // shows: P-12.4, D-6.4
   authorization_error: { ...ONCE, code: 'pam_not_permitted', calls: 2, mints: 2, purged: true },
+  // shows: F-7.16, P-10.7, P-12.6, D-6.5
   forbidden_error: { ...ONCE, code: 'pam_not_permitted', purged: true },
+  // shows: P-7.3, P-12.5, D-6.6
   server_authorization_revoked: { ...ONCE, code: 'pam_unexpected' },
+  // shows: P-12.11, D-6.6
   resource_already_exists: { ...ONCE, code: 'pam_unexpected' },
+  // shows: P-12.7, D-6.7
   quota_exceeded: { ...KEPT, code: 'pam_quota' },
+  // shows: P-12.8, D-6.8
   disabled_team: { ...ONCE, status: 503, code: 'pam_team_disabled', purged: true, retryAfter: true },
+  // shows: P-12.9, D-6.9
   resource_does_not_exist: { ...ONCE, status: 404, code: 'pam_user_unknown' },
+  // shows: P-12.10, P-15.2, D-6.12
   resource_deprecated: { ...ONCE, code: 'pam_deprecated' },
+  // shows: P-12.13, D-6.13
   too_many_requests: { ...KEPT, status: 503, code: 'pam_rate_limited', retryAfter: true },
+  // shows: P-12.14, D-6.14
   client_closed_connection: { ...KEPT, code: 'pam_unavailable', calls: 2 },
+  // shows: P-12.15, D-3.3, D-6.14
   unknown_error: { ...KEPT, code: 'pam_unavailable', calls: 3 },
+  // shows: P-12.16, D-6.15
   service_offline: { ...KEPT, status: 503, code: 'pam_unavailable', calls: 3, retryAfter: true },
+  // shows: P-12.17, D-6.16
   gateway_timeout: { ...KEPT, status: 504, code: 'pam_timeout', calls: 2 },
 }
 
@@ -111,6 +127,7 @@ test.each(PAM_ERROR_NAMES)(
   },
 )
 
+// shows: D-6.5
 test('a background refresh that is forbidden purges the list on every replica', async () => {
   const other = await harness.replica()
   await harness.broker.get('/api/v1/pam/me')
@@ -122,6 +139,7 @@ test('a background refresh that is forbidden purges the list on every replica', 
   expect((await other.get('/api/v1/pam/me')).body.errorCode).toBe('pam_not_permitted')
 })
 
+// shows: D-6.8
 test('after disabled_team, no replica calls PAM for five minutes, and the cached lists stay purged', async () => {
   const other = await harness.replica()
   await harness.broker.get('/api/v1/pam/groups')
@@ -145,6 +163,7 @@ test('after disabled_team, no replica calls PAM for five minutes, and the cached
   expect((await other.get('/api/v1/pam/groups')).status).toBe(200)
 })
 
+// shows: D-6.9
 test('an unknown user is cached for a minute, and then looked up again', async () => {
   const login = 'nobody@example.com'
   for (const broker of [harness.broker, await harness.replica()]) {
@@ -157,6 +176,7 @@ test('an unknown user is cached for a minute, and then looked up again', async (
   expect((await harness.broker.get('/api/v1/pam/me', { login })).body.groups).toEqual([])
 })
 
+// shows: P-9.2, D-6.11
 test('a team that does not exist is pam_misconfigured, not pam_user_unknown', async () => {
   harness.pam.control.failNext({ error: 'resource_does_not_exist', path: '/v1/teams/example-team/groups' })
   const answer = await harness.broker.get('/api/v1/pam/groups')
@@ -164,6 +184,7 @@ test('a team that does not exist is pam_misconfigured, not pam_user_unknown', as
   expect(harness.broker.logLines().find(({ event }) => event === 'pam_call_failed')?.level).toBe('error')
 })
 
+// shows: D-6.12
 test('resource_deprecated is logged as an error', async () => {
   fail('resource_deprecated')
   await harness.broker.get('/api/v1/pam/me')
@@ -190,6 +211,7 @@ test('html instead of a list is pam_unexpected, and the next lookup succeeds', a
   expect((await broker.get('/api/v1/pam/me')).body.meta).toMatchObject({ stale: true })
 })
 
+// shows: D-6.16
 test('a cut connection is retried once, then the response is pam_timeout', async () => {
   harness.pam.faults.set({ kind: 'cut', path: LIST, times: 1 })
   expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
@@ -208,6 +230,7 @@ test('an endless or oversized response is an error within the time limit', async
   expect((await harness.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_unexpected')
 })
 
+// shows: D-1.4
 test('without a Date header from the API, the broker’s clock is used', async () => {
   const server = await harness.stub(async (req, res) => {
     const answer = await harness.pam.send(req.method, req.url, {
@@ -230,6 +253,7 @@ test('without a Date header from the API, the broker’s clock is used', async (
   expect(harness.pam.control.counts().errors).toEqual({})
 })
 
+// shows: D-6.15
 test('repeated service_offline responses open the circuit breaker, and other errors do not', async () => {
   const broker = await harness.replica({ breaker: { consecutiveFailures: 3, halfOpenAfterMs: 60_000 } })
   fail('unknown_error')

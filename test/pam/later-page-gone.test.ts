@@ -22,6 +22,7 @@ const fail = (path: keyof typeof LATER_PAGES, times: number | 'always') =>
 const get = (path: string) => harness.broker.get(path)
 const errorLines = () => harness.broker.logLines().filter(({ level }) => level === 'error')
 
+// shows: P-12.9, D-6.10
 test.each([ME, DIRECTORY] as const)(
   '%s: repeated errors are pam_unavailable, and nothing is cached',
   async (path) => {
@@ -39,6 +40,7 @@ test.each([ME, DIRECTORY] as const)(
   },
 )
 
+// shows: D-6.9
 test('a user who is deleted during the read is unknown, because the first page is read again', async () => {
   const release = harness.pam.faults.hold({ path: LATER_PAGES[ME], times: 1 })
   const asking = get(ME)

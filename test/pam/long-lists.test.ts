@@ -40,6 +40,8 @@ async function readDirectory(maxPauses: number, meanwhile = async (_round: numbe
   }
 }
 
+// shows: F-7.18, P-13.4, D-2.6
+// sandbox shows: F-7.18
 test('a list that needs several rate-limit periods is completed, and each page is read once over all replicas', async () => {
   const answer = await readDirectory(3)
   expect(answer.status).toBe(200)
@@ -48,6 +50,7 @@ test('a list that needs several rate-limit periods is completed, and each page i
   expect(counts().errors).toEqual({})
 })
 
+// shows: P-14.2, D-2.7
 test('users can look up their own groups during the read of a long list', async () => {
   const statuses: number[] = []
   const answer = await readDirectory(5, async (round) => {
@@ -61,6 +64,7 @@ test('users can look up their own groups during the read of a long list', async 
   expect(statuses).toEqual(statuses.map(() => 200))
 })
 
+// shows: D-2.8
 test('a stale long list is served while it is refreshed in the background over several periods', async () => {
   await readDirectory(3)
   harness.advance(571_000) // as late as the list may be served stale: it has 60 pages
@@ -77,6 +81,7 @@ test('a stale long list is served while it is refreshed in the background over s
   expect(counts().groupLists).toBe(2)
 })
 
+// shows: D-2.6
 test('an interrupted read older than staleMs is not continued', async () => {
   expect((await replica(0).get(DIRECTORY)).status).toBe(503)
   const before = counts()
@@ -94,6 +99,7 @@ test('a list is as old as its first page, even after long pauses', async () => {
   expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(400)
 })
 
+// shows: F-7.4
 test("the read of a user's own list is continued for as long as that list may be served", async () => {
   harness.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
   const me = (n: number) => replica(n).get('/api/v1/pam/me')

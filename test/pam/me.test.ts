@@ -16,6 +16,9 @@ test('without a session, the response is 401 and no request is sent to PAM', asy
   expect(harness.pam.requestLog.entries).toEqual([])
 })
 
+// shows: F-7.4, F-7.9, P-2.5, P-2.6, P-2.8, P-2.9, P-3.2, P-4.1, P-4.2, P-4.3, P-8.4, P-10.8, D-3.4
+// shows: D-5.2, D-5.5, V8.2.3
+// sandbox shows: F-7.4, F-7.9, P-2.5, P-8.4, P-10.8
 test('the response contains the user, the groups, and the roles: all, maximal and unknown', async () => {
   const { status, body, headers } = await harness.broker.get('/api/v1/pam/me')
   expect(status).toBe(200)
@@ -40,6 +43,7 @@ test('the response contains the user, the groups, and the roles: all, maximal an
   expect(headers.get('etag')).toMatch(/^W\/"[\w-]{27}"$/)
 })
 
+// shows: D-3.4
 test('a matching If-None-Match gets 304; an unchanged list keeps its ETag when it is read again', async () => {
   const first = await harness.broker.get('/api/v1/pam/me')
   const etag = String(first.headers.get('etag'))

@@ -6,6 +6,8 @@ import { usePamHarness } from './pam-harness.ts'
 
 const harness = usePamHarness()
 
+// shows: F-7.12, P-9.6, P-13.5, D-2.2
+// sandbox shows: F-7.12
 test.each(LEGAL_LINK_FORMS)('links in the form %s are followed to the end of the list', async (form) => {
   harness.pam.control.generateGroups(250, LOGIN)
   harness.pam.control.setLinkForm(form)
@@ -14,6 +16,8 @@ test.each(LEGAL_LINK_FORMS)('links in the form %s are followed to the end of the
   expect(new Set((body.groups as Group[]).map(({ id }) => id)).size).toBe(250)
 })
 
+// shows: F-7.13, D-2.3, V13.2.4
+// sandbox shows: F-7.13, F-7.17
 test.each(HOSTILE_LINK_FORMS)(
   'links in the form %s fail the list; the token is sent to no other address, and nothing is cached',
   async (form) => {

@@ -27,6 +27,7 @@ const limit = (retrySeconds: number) =>
   })
 const me = (login = LOGIN, broker = harness.broker) => broker.get('/api/v1/pam/me', { login })
 
+// shows: P-13.6, P-14.4, D-4.1, D-4.6
 test('a long rate limit is 503 with Retry-After, and no replica sends further calls', async () => {
   const other = await harness.replica()
   limit(30)
@@ -42,6 +43,7 @@ test('a long rate limit is 503 with Retry-After, and no replica sends further ca
   for (const broker of [other, harness.broker]) expect((await me(LOGIN, broker)).status).toBe(200)
 })
 
+// shows: D-4.6
 test('callers wait for a rate limit that ends within 2 s', async () => {
   limit(1)
   const from = harness.pam.now()
@@ -51,6 +53,7 @@ test('callers wait for a rate limit that ends within 2 s', async () => {
   expect(await counted(harness.broker.metrics, 'rate_limit_holds_total')).toEqual({ 'pam waited': 1 })
 })
 
+// shows: D-4.6
 test('during a rate limit, stale lists are served', async () => {
   await me()
   harness.advance(200_000)
@@ -63,6 +66,7 @@ test('during a rate limit, stale lists are served', async () => {
   expect(await counted(harness.broker.metrics, 'rate_limit_holds_total')).toMatchObject({ 'pam refused': 2 })
 })
 
+// shows: P-14.4
 test('after a rate limit, a replica sends one call, and more when the response says that they remain', async () => {
   limit(30)
   await me()
@@ -81,6 +85,7 @@ test('after a rate limit, a replica sends one call, and more when the response s
   for (const { status } of await Promise.all(asking)) expect(status).toBe(200)
 })
 
+// shows: P-14.1, P-14.2
 test('when the rate limit runs low, background refreshes are deferred and users are served', async () => {
   const low = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '5' }
   const reset = String(Math.ceil(harness.pam.now() / 1000) + 600)
@@ -102,6 +107,7 @@ test('when the rate limit runs low, background refreshes are deferred and users 
   expect(harness.pam.requestLog.entries.length).toBe(calls + 1)
 })
 
+// shows: P-14.2, D-4.1
 test('a used-up rate limit closes the API before the first 429', async () => {
   harness.pam.control.setRateLimit({ limit: 2, periodSeconds: 60, parts: 1 })
   expect([(await me('user-1@example.com')).status, (await me('user-2@example.com')).status]).toEqual([
@@ -126,16 +132,21 @@ test('a 429 without a valid time closes the API for a second', async () => {
 
 /** The header forms in which servers send a time, for a time in so many seconds. */
 const FORMS: Record<string, (seconds: number) => Record<string, string>> = {
+  // shows: D-4.4
   'Retry-At in milliseconds': (seconds) => ({ 'X-RateLimit-Retry-At': String(afterMs(seconds)) }),
+  // shows: D-4.4
   'Reset in milliseconds': (seconds) => ({ 'X-RateLimit-Reset': String(afterMs(seconds)) }),
+  // shows: P-14.4, D-4.2
   'a Retry-At before Reset': (seconds) => ({
     'X-RateLimit-Retry-At': String(afterMs(seconds) / 1000),
     'X-RateLimit-Reset': String(afterMs(seconds + 200) / 1000),
   }),
+  // shows: P-14.3, D-4.2
   'a Reset before Retry-At': (seconds) => ({
     'X-RateLimit-Retry-At': String(afterMs(seconds + 200) / 1000),
     'X-RateLimit-Reset': String(afterMs(seconds) / 1000),
   }),
+  // shows: D-4.4
   'Retry-After as a number': (seconds) => ({
     'Retry-After': String(seconds),
     'X-RateLimit-Retry-At': '0',
@@ -147,6 +158,7 @@ const FORMS: Record<string, (seconds: number) => Record<string, string>> = {
     'X-RateLimit-Retry-At': '0',
     'X-RateLimit-Reset': '0',
   }),
+  // shows: D-4.4
   'Retry-After as a date': (seconds) => ({
     'Retry-After': new Date(afterMs(seconds)).toUTCString(),
     'X-RateLimit-Retry-At': '0',
@@ -168,6 +180,7 @@ test.each(Object.keys(FORMS))('%s is understood, even if the broker’s clock is
   }
 })
 
+// shows: D-4.3
 test('jitter delays the opening of the API by up to a second', async () => {
   const broker = await harness.replica({ random: () => 0.999 })
   const from = harness.pam.now()
@@ -180,6 +193,7 @@ test('jitter delays the opening of the API by up to a second', async () => {
   expect(harness.pam.now() - from).toBe(30_999)
 })
 
+// shows: D-4.5
 test('the API is never closed for more than 5 min, jitter included', async () => {
   const broker = await harness.replica({ random: () => 0.999 })
   const tomorrow = String(afterMs(86_400) / 1000)

@@ -39,11 +39,13 @@ async function ask(count: number): Promise<Record<number, number>> {
 const counts = () => harness.pam.control.counts()
 const each = (times: number) => Object.fromEntries(USERS.map((login) => [login, times]))
 
+// shows: P-10.3, D-1.1, D-1.2, V2.4.1
 test('400 requests to cold replicas mint one token and fetch each user’s list once', async () => {
   expect(await ask(400)).toEqual({ 200: 400 })
   expect(counts()).toMatchObject({ tokensMinted: 1, userLists: each(1), requests: 1 + USERS.length })
 })
 
+// shows: P-10.2, D-1.1, V14.2.4
 test('keys, values, logs and metrics contain no token, key, group or user name; keys expire', async () => {
   await ask(80)
   await brokers[0]?.get('/api/v1/pam/groups', { login: USERS[0] })

@@ -8,6 +8,7 @@ const harness = usePamHarness(({ pam }) => pam.control.setUserGroups(LOGIN, ['Pl
 const calls = () => harness.pam.requestLog.entries
 const askedForTokens = () => calls().filter(({ path }) => path === `${TEAM}/service_token`)
 
+// shows: F-7.1, P-6.1, P-6.2, P-8.1, P-8.2, P-8.4, P-10.3
 test('a key is exchanged for a token: exactly key_id and key_secret as JSON, without Authorization', async () => {
   expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
   const [call] = calls()
@@ -18,6 +19,7 @@ test('a key is exchanged for a token: exactly key_id and key_secret as JSON, wit
   expect(call?.headers.authorization).toBeUndefined()
 })
 
+// shows: F-7.5, P-9.1, P-9.2, P-9.4, P-10.1, P-13.2, P-13.4, P-15.1, D-2.1
 test.each([
   ['/api/v1/pam/me', `${TEAM}/users/${encodeURIComponent(LOGIN)}/groups`],
   ['/api/v1/pam/groups', `${TEAM}/groups`],
@@ -37,6 +39,7 @@ test.each([
   },
 )
 
+// shows: P-2.3, P-9.1, P-9.2
 test('every path contains PAM_TEAM as one segment', async () => {
   const team = 'Other Team/1'
   harness.pam.control.setReportedTeam(team)
@@ -59,6 +62,7 @@ test('every path contains PAM_TEAM as one segment', async () => {
   )
 })
 
+// shows: F-7.3, P-6.3
 test('when a key expires, its tokens are refused, and a replica that starts with another key uses that', async () => {
   expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
   harness.pam.control.expireKey(KEY.id, new Date(harness.pam.now() + 1000).toISOString())
@@ -76,6 +80,7 @@ test('when a key expires, its tokens are refused, and a replica that starts with
   expect(harness.pam.control.counts().errors).toEqual({ authentication_error: 3 })
 })
 
+// shows: F-7.15
 test('a token that is not issued in time is an error, and no list is requested', async () => {
   const broker = await harness.replica({ totalTimeoutMs: 200 })
   harness.pam.faults.set({ kind: 'drip', everyMs: 150, path: `${TEAM}/service_token` })

@@ -31,6 +31,7 @@ const cases: [granted: string[][], roles: string[], maximal: string[], unknown: 
   ],
 ]
 
+// shows: P-2.8, P-2.9, P-3.1, P-3.2, P-3.3, P-3.4, P-3.5, P-3.6, P-10.8, D-5.3, D-5.4, D-5.5
 test.each(cases)(
   'groups that grant %j: all %j, maximal %j, unknown %j',
   (granted, roles, maximal, unknown) => {
@@ -38,6 +39,7 @@ test.each(cases)(
   },
 )
 
+// shows: D-5.5, V15.3.6
 test('a role named like an object property is an unknown role', () => {
   expect(combineRoles([['constructor', '__proto__']]).unknownRoles).toEqual(['__proto__', 'constructor'])
 })

@@ -39,6 +39,7 @@ test('a slow read: the cached list is served after 2 s on every replica, and the
   expect(harness.pam.control.counts().groupLists).toBe(2)
 })
 
+// shows: D-3.2
 test('callers wait for a response within 2 s, and no timer is left', async () => {
   await harness.broker.get(DIRECTORY)
   harness.advance(OLD_MS)

@@ -12,6 +12,7 @@ const AUTHN = '/api/v1/authn'
 const WISH = { options: { multiOptionalFactorEnroll: true } }
 
 /** "States and transitions", last row. */
+// sandbox shows
 test('multiOptionalFactorEnroll in a step-up with a session: MFA_ENROLL again', async () => {
   const { stateToken } = client.sandbox.startStepUp('payroll', 'erin.enroll')
   const again = await enrollQuestion(await client.post(AUTHN, { stateToken, ...WISH }))
@@ -36,14 +37,22 @@ test.each([
 
 /** "Factor object", factorType, provider and profile: every value. */
 const FACTORS: [factorType: string, login: string, provider: string, profile: object][] = [
+  // sandbox shows
   ['token', 'rosa.enterprise', 'RSA', { credentialId: expect.any(String) }],
+  // sandbox shows
   ['token:software:totp', 'tomas.berg', 'GOOGLE', {}],
+  // sandbox shows
   ['sms', 'sana.sms', 'OKTA', { phoneNumber: '+1 XXX-XXX-0003' }],
+  // sandbox shows
   ['call', 'carl.call', 'OKTA', { phoneNumber: '+1 XXX-XXX-0004' }],
+  // sandbox shows
   ['push', 'penny.patient', 'OKTA', {}],
+  // sandbox shows
   ['question', 'quentin.query', 'OKTA', {}],
+  // sandbox shows
   ['token:hardware', 'yuki.hardware', 'YUBICO', { credentialId: 'HW-0001' }],
 ]
+// sandbox shows
 test.each(FACTORS)('Factor object: an enrolled %s', async (factorType, login, provider, profile) => {
   const answer = await client.signIn(login)
   expect(answer.at('_embedded.factors.0')).toEqual({
@@ -57,6 +66,7 @@ test.each(FACTORS)('Factor object: an enrolled %s', async (factorType, login, pr
 })
 
 /** "Factor object", profile, and "States and transitions", step-up with an existing session. */
+// sandbox shows
 test('a step-up that requires verification lists the factors, a push with its phone, and the policy', async () => {
   const { stateToken } = client.sandbox.startStepUp('payroll', 'priya.nair')
   const answer = await client.post(AUTHN, { stateToken })

@@ -37,6 +37,7 @@ test.each(INVALID_RULES)('an invalid rule is refused, and the field named: %j', 
   expect((await get()).status).toBe(200)
 })
 
+// sandbox shows: F-7.14
 test('a rule may have a path and a method, and set() replaces all rules', async () => {
   faults.set([
     { kind: 'status', status: 500, path: '/api', method: 'post' },
@@ -50,6 +51,7 @@ test('a rule may have a path and a method, and set() replaces all rules', async 
   expect([(await get('/api')).status, (await get('/login')).status]).toEqual([502, 200])
 })
 
+// sandbox shows: F-7.15
 test('drip: one byte at a time', async () => {
   faults.set({ kind: 'drip', everyMs: 0, body: { a: 1 }, times: 1 })
   const answer = await get()

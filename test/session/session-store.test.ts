@@ -161,6 +161,7 @@ describe.each([
     })
 
     const record = () => ({ version: 1, id: 'one', session: newSession() })
+    // shows: V1.5.2
     test.each<[string, () => string]>([
       ['of another version', () => sealed({ ...record(), version: 2 })],
       ['without an id', () => sealed({ version: 1, session: newSession() })],
@@ -203,6 +204,7 @@ test('each operation is one wait for Redis in traces', async () => {
   await store.close()
 })
 
+// shows: V7.2.3
 test('an id is 256 random bits and the tag of its user', () => {
   const [one, two] = [newSessionId('-tag'), newSessionId('-tag')]
   expect([one.slice(-4), two.slice(-4)]).toEqual(['-tag', '-tag'])

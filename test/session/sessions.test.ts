@@ -57,6 +57,7 @@ describe('no session', () => {
 })
 
 describe('an invalid session cookie', () => {
+  // shows: V7.2.1
   test.each<[string, (cookieHeader: string) => string]>([
     ['an id alone', (cookieHeader) => cookieHeader.replace(/=.*$/, '=x')],
     ['without `s:`', (cookieHeader) => cookieHeader.replace(/=s%3A/, '=')],
@@ -114,6 +115,7 @@ describe('a new session', () => {
     expect(stored.join().split(id)).toHaveLength(2) // in the key of the record only
   })
 
+  // shows: V3.3.4
   test('the response contains a public id, and never the id in the cookie', async () => {
     const { call, cookieHeader, id } = await signedIn()
     const answer = await call('GET', ME, cookieHeader)
@@ -149,6 +151,7 @@ describe('a new session', () => {
     ])
   })
 
+  // shows: V7.2.4
   test('ends the previous session of this browser, and no other session', async () => {
     const { call, signIn, metrics } = await harness()
     const elsewhere = await signIn()
@@ -164,6 +167,7 @@ describe('a new session', () => {
 })
 
 describe('idle and absolute limits, by the broker’s clock', () => {
+  // shows: V7.3.1
   test('a session ends exactly at its idle limit', async () => {
     const { call, clock, cookieHeader } = await signedIn()
     clock.now = START + IDLE_MS - 1
@@ -174,6 +178,7 @@ describe('idle and absolute limits, by the broker’s clock', () => {
     expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
   })
 
+  // shows: V7.3.2
   test('a session ends at its absolute limit, even if it is used', async () => {
     const { call, clock, cookieHeader } = await signedIn()
     while (clock.now + IDLE_MS / 2 < START + ABSOLUTE_MS) {
@@ -191,6 +196,7 @@ describe('idle and absolute limits, by the broker’s clock', () => {
 })
 
 describe('extending', () => {
+  // shows: V3.5.3
   test('reading the session neither extends nor writes it', async () => {
     const { call, clock, traffic, cookieHeader } = await signedIn()
     Object.assign(traffic, { reads: 0, writes: 0 })
@@ -264,6 +270,7 @@ describe('extending', () => {
 })
 
 describe('ending', () => {
+  // shows: V7.4.1, V14.3.1
   test.each(['me', 'the public id'])(
     'a sign-out by %s takes effect at once and deletes the cookie',
     async (by) => {
@@ -450,6 +457,7 @@ describe('the maximum number of sessions per user', () => {
     return cookieHeaders
   }
 
+  // shows: V7.1.2
   test('a session above the maximum evicts the oldest, which is counted', async () => {
     const own = await harness()
     const cookieHeaders = await full(own, MAX_PER_USER + 1)
@@ -834,6 +842,7 @@ describe('X-Gatehouse-Session', () => {
 })
 
 describe('the cookie', () => {
+  // shows: V3.3.1, V3.3.3, V3.3.5
   test('has the prefix __Host- and is Secure over https', async () => {
     const { setCookie } = await signedIn()
     expect(setCookie).toMatch(
@@ -848,6 +857,7 @@ describe('the cookie', () => {
     expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
+  // shows: V3.3.2
   test('can be SameSite=Strict', async () => {
     const { signIn } = await harness({ sameSite: 'strict' })
     expect((await signIn()).setCookie).toMatch(/; SameSite=Strict$/)

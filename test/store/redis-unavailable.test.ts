@@ -183,6 +183,7 @@ describe('Redis over TLS', () => {
   const certificates = makeCertificates()
   afterAll(() => certificates.remove())
 
+  // shows: V12.3.4
   test('it works with a private certificate authority', async () => {
     const redis = await server({ tls: certificates, password: 'pw' })
     const { store } = connect(redis.url, { ca: certificates.ca })
@@ -191,6 +192,7 @@ describe('Redis over TLS', () => {
     await expectWorking(byName.store)
   })
 
+  // shows: V12.3.2, V12.3.3
   test('a certificate of an untrusted authority: 503', async () => {
     const redis = await server({ tls: certificates })
     const { store, events } = connect(redis.url)

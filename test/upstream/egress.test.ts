@@ -83,6 +83,7 @@ async function proxy({ refusesWith }: { refusesWith?: string } = {}) {
 }
 
 describe('private certificate authorities', () => {
+  // shows: V12.3.2
   test('a certificate of an unknown authority is refused, and nothing is sent', async () => {
     const upstream = await secureUpstream()
     const failure = await failureOf(client(`https://localhost:${upstream.port}`).send(GET))
@@ -91,12 +92,14 @@ describe('private certificate authorities', () => {
     expect(upstream.arrived()).toBe(0)
   })
 
+  // shows: V12.3.4
   test('the configured authority is trusted in addition to the public ones', async () => {
     const upstream = await secureUpstream()
     const answer = await client(`https://localhost:${upstream.port}`, { ca: [certificates.ca] }).send(GET)
     expect(answer.json).toEqual({ secure: true })
   })
 
+  // shows: V12.3.2
   test('a certificate for another name is refused, even of a trusted authority', async () => {
     const upstream = await secureUpstream()
     const other = client(`https://127.0.0.2:${upstream.port}`, { ca: [certificates.ca] })
@@ -158,6 +161,7 @@ describe('an egress proxy', () => {
     expect(upstream.arrived()).toBe(0)
   })
 
+  // shows: V12.3.1
   test('never gets plain http, which is sent to the local host only', async () => {
     const stub = keep(await startStubUpstream((_req, res) => sendJson(res, 200, { by: 'upstream' })))
     const egress = await proxy()

@@ -73,6 +73,7 @@ describe('no response', () => {
     expect(stub.requests.length).toBeLessThan(3)
   })
 
+  // shows: V13.2.6
   test('a body that arrives byte by byte ends at the total time limit', async () => {
     const { stub, client } = await upstream(
       (_req, res) => {
@@ -165,6 +166,7 @@ describe('a request is never sent twice', () => {
 })
 
 describe('calls stay on their origin', () => {
+  // shows: V1.3.6, V13.2.4
   test.each([
     '//evil.example/x',
     '/\\evil.example/x',
@@ -180,6 +182,7 @@ describe('calls stay on their origin', () => {
     expect(stub.requests.length).toBe(0)
   })
 
+  // shows: V1.2.2
   test.each(['/.//evil.invalid/x', '/a/..//evil.invalid/x', '/%2e//evil.invalid/x'])(
     '%j contains another host only after normalization, and is sent to the configured host',
     async (path) => {
@@ -205,6 +208,7 @@ describe('calls stay on their origin', () => {
     expect(seen).toEqual(['/a?b=c', '/b?rememberDevice=true'])
   })
 
+  // shows: V15.3.2
   test.each([301, 302, 303, 307, 308])(
     'a redirect (%i) is a response, and is not followed',
     async (status) => {
@@ -311,6 +315,7 @@ describe('requests', () => {
     expect(seen?.headers['accept-encoding']).toBe('identity')
   })
 
+  // shows: V1.2.1
   test('a value with a line break does not add a header', async () => {
     const seen: unknown[] = []
     const { client } = await upstream((req, res) => {
@@ -359,6 +364,7 @@ describe('the breaker', () => {
   }
   const fail = (client: HttpApi) => client.send(POST).catch((error: UpstreamFailure) => error.outcome)
 
+  // shows: V16.5.2
   test('opens after several failures in a row; then nothing is sent, and the failure has a retry time', async () => {
     const { stub, client, states } = await breakable({ cut: true })
     expect([await fail(client), await fail(client)]).toEqual(['connection_lost', 'connection_lost'])

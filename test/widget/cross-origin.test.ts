@@ -14,6 +14,7 @@ const widgets = useWidgets('on another origin of the same site')
  * origins.
  */
 describe('the widget, its page on another origin of the same site', () => {
+  // shows: F-5.1, F-5.4, F-5.7
   test('shows an error for a wrong password and signs in with the correct one', async () => {
     const widget = await widgets.open()
     await widget.signIn(AMELIA, 'not-the-password')
@@ -27,6 +28,7 @@ describe('the widget, its page on another origin of the same site', () => {
     expect(widget.calls()).toEqual(['POST /api/v1/authn 401', 'POST /api/v1/authn 200'])
   })
 
+  // shows: F-5.2
   test('asks for the app’s code again after a wrong one', async () => {
     const widget = await widgets.open()
     await widget.signIn(TOMAS, PASSWORD)
@@ -40,6 +42,7 @@ describe('the widget, its page on another origin of the same site', () => {
     expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 403`, `${VERIFY} 200`])
   })
 
+  // shows: F-5.2
   test('waits for a push until it is answered', async () => {
     const widget = await widgets.open()
     await widget.signIn(PRIYA, PASSWORD)
@@ -78,6 +81,7 @@ describe('the widget, its page on another origin of the same site', () => {
     ])
   })
 
+  // shows: F-5.6
   test('continues from a handle that the page received, as after a step-up', async () => {
     const begun = await widgets.page.context().request.post(`${widgets.brokerUrl}/api/v1/authn`, {
       headers: { origin: widgets.pageUrl },

@@ -51,6 +51,7 @@ describe('the widget, its page on the broker’s origin', () => {
     expect(widget.calls()).toEqual(['POST /api/v1/authn 200'])
   })
 
+  // shows: F-5.3
   test('enrolls a security question from the list', async () => {
     const widget = await widgets.open()
     await widget.signIn(ERIN, PASSWORD)
@@ -95,6 +96,7 @@ describe('the widget, its page on the broker’s origin', () => {
     expect(await widget.done()).toMatchObject({ user: AMELIA })
   })
 
+  // shows: F-5.2, F-5.3
   test('warns of an expiring password and can skip the warning', async () => {
     const widget = await widgets.open()
     await widget.signIn(WALTER, PASSWORD)

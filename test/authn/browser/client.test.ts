@@ -25,11 +25,13 @@ async function clientFrom(
 }
 
 describe('headers about the browser', () => {
+  // shows: V1.3.3
   test('are cut to 512 characters', async () => {
     const client = await clientFrom({ 'User-Agent': 'a'.repeat(5000), 'Accept-Language': 'b'.repeat(5000) })
     expect([client.userAgent, client.acceptLanguage]).toEqual(['a'.repeat(512), 'b'.repeat(512)])
   })
 
+  // shows: V1.3.3
   test('keep only visible ASCII and spaces', async () => {
     const client = await clientFrom({ 'User-Agent': 'a\tb\u0085c\u00e4d e', 'Accept-Language': '\u00ff' })
     expect([client.userAgent, client.acceptLanguage]).toEqual(['abcd e', ''])
@@ -54,6 +56,7 @@ describe('a device fingerprint', () => {
   })
 })
 
+// shows: V15.3.4
 test('the address is the one that trusted proxies report, as in the log', async () => {
   const headers = { 'X-Forwarded-For': '6.6.6.6, 198.51.100.7' }
   expect((await clientFrom(headers)).address).toBe('127.0.0.1')

@@ -38,6 +38,7 @@ async function devices({ secure = true } = {}) {
 }
 
 describe('a browser without a device cookie', () => {
+  // shows, V3.3.1, V3.3.4, V3.3.5, V11.5.1
   test('gets one with 32 hexadecimal characters, and does not count as returned', async () => {
     const { visit } = await devices()
     const first = await visit()
@@ -49,6 +50,7 @@ describe('a browser without a device cookie', () => {
     expect((await visit()).id).not.toBe(first.id)
   })
 
+  // shows
   test('gets it under another name and without Secure over http on localhost', async () => {
     const { visit } = await devices({ secure: false })
     const { set, bearer, id } = await visit()
@@ -85,6 +87,7 @@ describe('a malformed or forged cookie is replaced, and its id is not used', () 
     expect(await visit(bearer.replace('__Host-', ''))).toMatchObject({ returned: false })
   })
 
+  // shows: V9.1.1
   test('signed with a removed key', async () => {
     const { visit, restartWith } = await devices()
     const { bearer, id } = await visit()
@@ -93,6 +96,7 @@ describe('a malformed or forged cookie is replaced, and its id is not used', () 
     expect([after.returned, after.id === id]).toEqual([false, false])
   })
 
+  // shows: V9.2.2
   test('signed with the same keys for another purpose', async () => {
     const { visit } = await devices()
     const other = createSigner([Buffer.alloc(32, 1)], 'session-names')
@@ -107,6 +111,7 @@ describe('a cookie', () => {
     ['is not renewed within a day', DAY_MS, 'same'],
     ['is renewed with the same id after a day', DAY_MS + 1000, 'renewed'],
     ['is renewed until 400 days have passed', 400 * DAY_MS, 'renewed'],
+    // shows: V9.2.1
     ['is replaced after 400 days', 400 * DAY_MS + 1000, 'replaced'],
     ['is not affected by a clock that was set back', -DAY_MS, 'same'],
   ])('%s', async (_name, afterMs, expected) => {

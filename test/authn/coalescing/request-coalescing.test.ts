@@ -207,6 +207,7 @@ describe('concurrent requests of one transaction', () => {
     expect((await Promise.all(many)).map(nameOf)).toEqual(Array(10).fill('a'))
   })
 
+  // shows: V2.4.1
   test('are limited to six different steps, to which identical requests do not count', async () => {
     const { replica } = await replicas()
     const { run } = replica()

@@ -22,6 +22,7 @@ import {
 const withToken = (stateToken: string) => answers(stateToken, { stateToken })
 
 describe('different steps of one transaction', () => {
+  // shows: V15.4.2
   test.each([
     ['one replica', true],
     ['several replicas', false],
@@ -135,6 +136,7 @@ describe('while SECRET_KEYS has several keys', () => {
 })
 
 describe('a step that runs longer than its lock lasts', () => {
+  // shows: V2.3.3
   test('does not overwrite a newer state, and gets 503', async () => {
     const { replica, stored } = await replicas({ lockTtlMs: 60 })
     const { okta, started, finish } = gate()
@@ -179,6 +181,7 @@ describe('a step that fails', () => {
 })
 
 describe('a store that is unreachable', () => {
+  // shows: V16.5.3
   test('is a 503, and no step is started', async () => {
     const { replica, store, sent } = await replicas()
     await store.close()

@@ -42,6 +42,7 @@ test('a target may have 2,048 characters, also percent-encoded', () => {
 })
 
 describe('tricks', () => {
+  // shows: V3.7.2
   test.each([...REDIRECT_ATTACKS, ...ODD_VALUES].map((trick) => [trick]))('%j is not allowed', (trick) => {
     expect(target(trick)).toBeUndefined()
   })

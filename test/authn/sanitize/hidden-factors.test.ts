@@ -6,6 +6,7 @@ const question = { id: 'f1', factorType: 'question', _links: { verify: { href: '
 const push = { id: 'f2', factorType: 'push' }
 
 describe('an answer', () => {
+  // shows: F-1.1, F-1.2, F-1.3, F-1.11
   test.each(['factors', 'factor', 'factorTypes'])('has no hidden factors in its list under %s', (name) => {
     const answer = { status: 'MFA_REQUIRED', _embedded: { user: { id: 'u' }, [name]: [question, push] } }
     expect(removeHiddenFactors(answer, hidden)).toEqual({

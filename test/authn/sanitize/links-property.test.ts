@@ -150,6 +150,7 @@ const tokens: fc.Arbitrary<Tokens> = fc
   }))
 
 describe('random Okta answers', () => {
+  // shows, F-1.17, V1.2.3, V1.2.9, V10.1.1
   test('lose every token in every spelling, and every /api/v1/ link to Okta; everything else stays, in its order', () => {
     fc.assert(
       fc.property(tokens, value, (secrets, drawn) => {

@@ -73,6 +73,7 @@ describe('tokens never reach the browser', () => {
     expect(tokens).toEqual([unknown])
   })
 
+  // shows: F-1.14
   test('a token parameter of a public route is removed by its name, even if its value is short', () => {
     const path = '/login/step-up/redirect?a=b&STATETOKEN=short&sessionToken=x#/?stateToken=y'
     expect(hrefOf(UPSTREAM + path)).toMatchObject({
@@ -81,6 +82,7 @@ describe('tokens never reach the browser', () => {
     })
   })
 
+  // shows: F-1.13
   test('a short token is removed from a page of the org and counted; parameters of other hosts stay', () => {
     const page = hrefOf(`${UPSTREAM}/login/other?a=b&stateToken=short`)
     expect([page.href, page.tokensInLinks]).toEqual([`${UPSTREAM}/login/other?a=b&stateToken=`, 1])
@@ -88,6 +90,7 @@ describe('tokens never reach the browser', () => {
     expect([third.href, third.tokensInLinks]).toEqual(['https://third.example/?stateToken=short', 0])
   })
 
+  // shows: V14.2.3
   test('a token in other links is removed and counted', () => {
     const third = hrefOf(`https://third.example/x?state=${TOKEN}&y=1`)
     expect([third.href, third.tokensInLinks, third.offered]).toEqual([
@@ -101,6 +104,7 @@ describe('tokens never reach the browser', () => {
 })
 
 describe('links to the API lead to PUBLIC_URL', () => {
+  // shows: F-4.5
   test.each<[string, string]>([
     ['a plain link', `${UPSTREAM}${VERIFY}`],
     ['a relative link', VERIFY],
@@ -146,6 +150,7 @@ describe('links to the API lead to PUBLIC_URL', () => {
     expect(normalizePath(path)).toBe(wanted)
   })
 
+  // shows: F-1.8, F-1.10, F-1.11, F-1.12
   test('at any depth, also in arrays of links, with or without hints', () => {
     const link = (path: string, allow?: unknown) => ({
       href: UPSTREAM + path,
@@ -246,6 +251,7 @@ describe('offered steps', () => {
     expect(findStep([], 'POST', VERIFY)).toBeUndefined()
   })
 
+  // shows: F-1.12
   test('a step without hints is offered for every method', () => {
     expect(findStep([step(VERIFY)], 'GET', VERIFY)).toBeDefined()
     expect(findStep([step(VERIFY)], 'POST', VERIFY)).toBeDefined()

@@ -46,6 +46,7 @@ describe('an operation', () => {
    * The field that proves each factor (docs/conformance.md F-2), none if it is approved elsewhere,
    * and its method (RFC 8176).
    */
+  // shows: V15.3.6
   test.each<[factorType: string | undefined, provedBy: readonly string[], amr: string]>([
     ['password', ['password'], 'pwd'],
     ['question', ['answer'], 'kba'],

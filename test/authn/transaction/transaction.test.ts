@@ -66,13 +66,18 @@ describe('an accepted credential', () => {
   })
 
   test.each([
+    // shows: F-1.16
     'WAITING',
     'CHALLENGE',
     'REJECTED',
     'TIMEOUT',
+    // shows: F-1.16
     'TIME_WINDOW_EXCEEDED',
+    // shows: F-1.16
     'PASSCODE_REPLAYED',
+    // shows: F-1.16
     'CANCELLED',
+    // shows: F-1.16
     'ERROR',
     'BRAND_NEW',
   ])('is not a factor with the result %s, whatever the status', (factorResult) => {
@@ -110,6 +115,7 @@ describe('an accepted credential', () => {
     expect(provedWith(PASSWORD, answer, false).credentialAccepted).toBe(true)
   })
 
+  // shows: V6.3.3
   test('stays accepted, and methods are added without duplicates', () => {
     let transaction = provedWith(PASSWORD, {})
     for (const [proof, status] of [
@@ -126,6 +132,7 @@ describe('an accepted credential', () => {
 })
 
 describe('a session opens', () => {
+  // shows: V6.3.4
   test('only with SUCCESS, a user, a session token or step-up, and an accepted credential', () => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'success', '']) {
       for (const user of [USER, undefined]) {
@@ -188,6 +195,7 @@ describe('a transaction continues', () => {
     expect(advance(first, { ...ANSWER, stateToken: '00next' }, STEP).stateToken).toBe('00next')
   })
 
+  // shows: F-1.19
   test('device, creation time and login stay; the expiry changes', () => {
     const later = advance(answeredWith({}), ANSWER, { ...STEP, expiresAtMs: NOW + 900_000 })
     expect(later).toMatchObject({
@@ -205,6 +213,7 @@ describe('a transaction continues', () => {
   })
 })
 
+// shows: V2.3.1
 test('a step that was offered earlier in the transaction is still offered', () => {
   const offered = [{ path: '/api/v1/authn/factors/ost1/verify', query: '', methods: ['POST'] }]
   const first = advance(fresh(), ANSWER, { ...STEP, offered })
@@ -286,6 +295,7 @@ describe('the push factor that awaits approval', () => {
     expect(after === before).toBe(awaited !== undefined)
   })
 
+  // shows: F-1.16
   test.each(['REJECTED', 'TIMEOUT', 'CHALLENGE', undefined])(
     'is undefined after the result %s',
     (factorResult) => {
@@ -358,6 +368,7 @@ describe('the time to live', () => {
   const at = (minutes: number) => new Date(NOW + minutes * MINUTE).toISOString()
   const http = (minutes: number) => new Date(NOW + minutes * MINUTE).toUTCString()
 
+  // shows, F-1.19
   test.each<[string, string | undefined, string | undefined, number]>([
     ['as in the answer', at(10), http(0), 10],
     ['by Okta’s clock, far from ours', at(1000), http(990), 10],
@@ -375,6 +386,7 @@ describe('the time to live', () => {
     expect(lifetimeMs(fresh(), { expiresAt, date }, NOW)).toBe(minutes * MINUTE)
   })
 
+  // shows
   test('is always within its bounds', () => {
     fc.assert(
       fc.property(

@@ -81,6 +81,7 @@ test('the device token is the id of the device cookie, sent with primary authent
 })
 
 describe('a response that does not have the API’s form', () => {
+  // shows: V16.5.1
   test.each<[string, StubListener]>([
     [
       'HTML',
@@ -128,6 +129,7 @@ describe('a response that does not have the API’s form', () => {
 })
 
 describe('errors of the API pass unchanged', () => {
+  // shows: A-9.4, A-19.2, F-1.26
   test.each([400, 401, 403, 404, 429, 500, 503])('status %i', async (status) => {
     const body = {
       errorCode: 'E0000068',

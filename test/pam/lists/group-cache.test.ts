@@ -9,6 +9,7 @@ const harness = usePamHarness(({ pam }) => pam.control.setUserGroups(LOGIN, ['Pl
 const lists = () => harness.pam.control.counts()
 const metaOf = (body: Record<string, unknown>) => body.meta as { fetchedAt: string; stale: boolean }
 
+// shows: D-3.1, D-3.2
 test('a list is fresh for 60 s, then served stale during one refresh, then fresh again', async () => {
   await harness.broker.get('/api/v1/pam/groups')
   harness.advance(60_000)
@@ -27,6 +28,7 @@ test('a list is fresh for 60 s, then served stale during one refresh, then fresh
   expect(lists().groupLists).toBe(2)
 })
 
+// shows: D-3.3
 test('after 10 min the caller waits for a new list; after an error, a list of up to 15 min is served', async () => {
   await harness.broker.get('/api/v1/pam/groups')
   harness.advance(899_000)
@@ -38,6 +40,7 @@ test('after 10 min the caller waits for a new list; after an error, a list of up
   expect(metaOf((await harness.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
 })
 
+// shows: D-3.4
 test('stale and fresh responses for the same list have different ETags', async () => {
   const fresh = (await harness.broker.get('/api/v1/pam/groups')).headers.get('etag')
   harness.advance(100_000)
@@ -56,6 +59,7 @@ test('a failing refresh is not repeated with every request', async () => {
   expect(harness.pam.requestLog.entries.length).toBe(before + 1)
 })
 
+// shows: D-3.5
 test('a list that one replica has refreshed is served by the others within a second', async () => {
   const other = await harness.replica()
   await other.get('/api/v1/pam/me')

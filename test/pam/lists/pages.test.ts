@@ -53,6 +53,7 @@ async function read(link: string | string[], limits: Partial<PagesOptions['pageL
   )
 }
 
+// shows: F-7.13, F-7.17, D-2.3, D-2.5, V1.3.6
 test.each([
   [`<https://pam.example.test.collector.org${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
   [`<https://evilpam.example.test${PATH}?o=1>; rel=next`, 'unreadable: link to another origin'],
@@ -87,6 +88,7 @@ test.each([
   expect(await read(link)).toEqual({ asked: [PATH], groups: 0, reason })
 })
 
+// shows: P-13.3, D-2.2
 test.each([
   `<${PATH}?o=1>; rel=next`,
   `<https://pam.example.test:443${PATH}?o=1>; rel="next"`,
@@ -101,6 +103,7 @@ test.each([
   expect(await read(link)).toEqual({ asked: [PATH, `${PATH}?o=1`], groups: 2, reason: undefined })
 })
 
+// shows: F-7.11, P-9.6, P-13.3, D-2.2
 test.each([
   `<${PATH}?o=1>; rel=prev`,
   '<?o=1>; rel=last; rel=next',
@@ -110,6 +113,7 @@ test.each([
   expect(await read(link)).toEqual({ asked: [PATH], groups: 1, reason: undefined })
 })
 
+// shows: P-4.1, P-4.2, P-4.3, P-9.5, D-2.5
 test.each<[json: unknown, reason: string]>([
   [{ list: {} }, 'no list'],
   [{ list: '' }, 'no list'],
@@ -161,6 +165,7 @@ test('ids are in lower case, and missing roles are an empty list', async () => {
   ])
 })
 
+// shows: F-7.8, P-4.4, P-7.2, D-5.1
 test('deleted_at null, missing, empty or the zero time means not deleted; anything else means deleted', async () => {
   const forms: [unknown, boolean][] = [
     [null, true],
@@ -175,6 +180,7 @@ test('deleted_at null, missing, empty or the zero time means not deleted; anythi
   expect(groups).toEqual(forms.flatMap(([, alive], n) => (alive ? [group(n)] : [])))
 })
 
+// shows: F-7.6, P-9.3, P-13.1, P-13.4, D-2.2
 test('any list with any page size is read completely, each group once, in the order of ids', async () => {
   const property = fc.asyncProperty(
     fc.uniqueArray(fc.nat(99_999), { maxLength: 60 }),
@@ -221,6 +227,7 @@ describe('reading a list page by page', () => {
     ])
   })
 
+  // shows: D-2.4
   test('the limits for pages, groups and link bytes are exact', async () => {
     const link = '<?o=2>; rel=next'.padEnd(2048)
     await expect(readPages(PATH, pagesUpTo(3), options({ maxPages: 3 }))).resolves.toHaveLength(3)
@@ -239,6 +246,7 @@ describe('reading a list page by page', () => {
     await expect(readPages(PATH, deleted, options({ maxItems: 2 }))).rejects.toThrow('too many items')
   })
 
+  // shows: D-2.4
   test('with no time left, the read fails and nothing is requested', async () => {
     const asked: unknown[][] = []
     let now = 0
@@ -282,6 +290,7 @@ describe('reading a list page by page', () => {
     expect(asked.map(([path]) => path)).toEqual([PATH, `${PATH}?o=2`, `${PATH}?o=3`])
   })
 
+  // shows: P-12.9, D-6.10
   test('a later page that does not exist causes one new read from the first page', async () => {
     const asked: unknown[][] = []
     let gone = 1

@@ -40,6 +40,7 @@ const CASES = [
   },
 ]
 
+// shows: F-7.1, P-2.3, P-5.3, P-6.2, P-6.3, P-8.3, D-1.3, D-1.12, D-1.13
 test.each(CASES)('$name pauses minting for 60 s, then twice as long, up to 15 min', async (one) => {
   await start()
   const other = await harness.replica()
@@ -75,6 +76,7 @@ test.each(CASES)('$name pauses minting for 60 s, then twice as long, up to 15 mi
   expect(await lookUp(other)).toBe(200)
 })
 
+// shows: D-1.11
 test.each(CASES)('$name: another key is used at once by a replica that starts with it', async (one) => {
   await start()
   one.begin()
@@ -85,6 +87,7 @@ test.each(CASES)('$name: another key is used at once by a replica that starts wi
   expect(asked()).toBe(2)
 })
 
+// shows: D-1.10
 test.each([
   ['unknown_error', 500, 3],
   ['invalid_request', 400, 1],
@@ -117,6 +120,7 @@ test.each([
   expect(await lookUp()).toBe(200)
 })
 
+// shows: D-1.10
 test('tokens that live for less than 10 s are minted once in 10 s, and used meanwhile', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 4 } })
   for (let elapsedS = 0; elapsedS < 60; elapsedS++) {
@@ -130,6 +134,7 @@ test('tokens that live for less than 10 s are minted once in 10 s, and used mean
   expect(asked()).toBeGreaterThanOrEqual(6)
 })
 
+// shows: D-1.3
 test.each([
   ['Example-Team', 'example-team'],
   ['example-team', 'EXAMPLE-TEAM'],

@@ -25,6 +25,7 @@ const sentFor = (login: string) =>
     .filter(({ path }) => path === listOf(login))
     .map(({ headers }) => headers.authorization)
 
+// shows: D-1.10
 test('a lookup that PAM refuses with every token neither stops other users nor mints more than once in 10 s', async () => {
   refuse()
   const other = await harness.replica()
@@ -43,6 +44,7 @@ test('a lookup that PAM refuses with every token neither stops other users nor m
   expect(minted() - before).toBeLessThanOrEqual(60 / 10)
 })
 
+// shows: D-6.3
 test('any other 401 is not repeated; the token is replaced before the next call', async () => {
   expect(await lookUp(LOGIN)).toBe(200)
   const body = { error: 'invalid_request' }
@@ -52,6 +54,7 @@ test('any other 401 is not repeated; the token is replaced before the next call'
   expect(sentFor(OTHER)).not.toEqual(sentFor(REFUSED))
 })
 
+// shows: D-1.8
 test('a late refusal of an old token does not replace the new one', async () => {
   expect(await lookUp(LOGIN)).toBe(200)
   harness.advance(901_000)

@@ -26,6 +26,7 @@ async function isIdle(brokers: PamBroker[]): Promise<boolean> {
 /** Older than lists may be served, so that the next lookup needs a call. */
 const LISTS_ARE_OLD_MS = 901_000
 
+// shows: P-5.1, P-8.3, P-10.4
 test.each([
   { bearer_token: 'two words', team_name: 'example-team' },
   { bearer_token: 'line\nbreak', team_name: 'example-team' },
@@ -40,6 +41,7 @@ test.each([
   expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
 })
 
+// shows: F-7.2, P-10.5, D-1.9
 test('after a refused token, a new one is minted once, and the call is repeated once', async () => {
   await start()
   const other = await harness.replica()
@@ -61,6 +63,8 @@ test('after a refused token, a new one is minted once, and the call is repeated 
   ).toHaveLength(1)
 })
 
+// shows: P-5.2, P-8.3, D-1.5, V13.2.1
+// sandbox shows: F-7.2, P-5.2
 test('the token is refreshed in the background in its last fifth, at most 5 min, while the old one is used', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1500 } })
   await status()
@@ -74,6 +78,7 @@ test('the token is refreshed in the background in its last fifth, at most 5 min,
   expect(await counted(harness.broker.metrics, 'pam_tokens_total')).toMatchObject({ refreshed: 1 })
 })
 
+// shows: D-1.6
 test('jitter starts the refresh earlier, by up to a tenth', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1500 }, random: () => 0.999 })
   await status()
@@ -86,6 +91,7 @@ test('jitter starts the refresh earlier, by up to a tenth', async () => {
   await until(() => minted() === 2)
 })
 
+// shows: F-7.14, D-1.7
 test('no request fails while tokens cannot be issued and the current token is valid', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1000 } })
   await status()
@@ -103,6 +109,7 @@ test('no request fails while tokens cannot be issued and the current token is va
   expect(await status()).toBe(200)
 })
 
+// shows: D-1.4
 test.each([3_600_000, -3_600_000])(
   'with a clock that is wrong by %i ms, tokens are refreshed in time',
   async (skewMs) => {
@@ -120,6 +127,7 @@ test.each([3_600_000, -3_600_000])(
   },
 )
 
+// shows: P-5.1, P-8.3, P-10.1, D-1.4
 test('a token with an unreadable expiry is used for a while', async () => {
   await start()
   const tokens = { bearer_token: 'pamtok-short', expires_at: 'soon', team_name: 'example-team' }
@@ -136,6 +144,7 @@ test('a token with an unreadable expiry is used for a while', async () => {
   )
 })
 
+// shows: P-10.6, D-1.14
 test('the expiry of the key is a gauge', async () => {
   await start({ keyExpiresAtMs: Date.parse('2026-11-10T00:00:00Z') })
   expect(await counted(harness.broker.metrics, 'pam_key_expiry_timestamp_seconds')).toEqual({

@@ -128,6 +128,7 @@ describe('the lock of a shared fetch', () => {
   })
 })
 
+// shows: D-3.5
 test('concurrent callers of one process share one fetch, also its failure, but not that of a background fetch', async () => {
   const coalesce = createCoalescing<string>({
     store: createMemoryStore(),

@@ -6,6 +6,7 @@ const client = useSandbox()
 const CONTEXT = { context: { deviceToken: DEVICE } }
 const lastSeen = () => client.sandbox.signIns.at(-1)
 
+// sandbox shows: A-12.5, A-17.4, F-2.1
 test('an activation token needs no API token', async () => {
   const token = client.sandbox.activationToken('anna.activate')
   expect(outcome(await client.post('/api/v1/authn', { token }, {}))).toBe('200 SUCCESS')
@@ -13,7 +14,9 @@ test('an activation token needs no API token', async () => {
 
 /** docs/conformance.md A-17. */
 test.each([
+  // sandbox shows: A-2.8, A-17.1
   ['no token: public app', {}, false],
+  // sandbox shows: A-2.10, A-17.2
   ['a valid token: trusted app', { authorization: 'SSWS sandbox-api-token-1-not-a-secret' }, true],
   ['the second valid token', { authorization: 'SSWS sandbox-api-token-2-not-a-secret' }, true],
 ])('%s', async (_client, headers, isTrusted) => {
@@ -27,6 +30,7 @@ const RECOVERY = [
   { username: 'amelia.stone', factorType: 'EMAIL' },
 ] as const
 const REVOKED = 'sandbox-api-token-1-not-a-secret'
+// sandbox shows: A-17.2
 test.each([
   ['primary', ...PRIMARY],
   ['state', '/api/v1/authn', { stateToken: 'x' }],
@@ -57,6 +61,7 @@ test.each([
 })
 
 /** docs/conformance.md A-5.1 and A-13.2. */
+// sandbox shows: A-5.1, A-13.2, A-17.2
 test('without an API token deviceToken and X-Device-Fingerprint are ignored', async () => {
   await client.signIn('amelia.stone', CONTEXT, { 'x-device-fingerprint': 'print-1' })
   expect(lastSeen()).toMatchObject({ trusted: false, deviceToken: undefined, fingerprint: undefined })
@@ -64,6 +69,7 @@ test('without an API token deviceToken and X-Device-Fingerprint are ignored', as
 })
 
 /** docs/conformance.md A-20.1: context.deviceToken has at most 32 characters. */
+// sandbox shows: A-4.2, A-20.1
 test('a deviceToken of 33 characters is 400 E0000001 and named; a public app’s is ignored', async () => {
   const long = { context: { deviceToken: `${DEVICE}x` } }
   const refused = await client.signIn('amelia.stone', long)
@@ -72,6 +78,7 @@ test('a deviceToken of 33 characters is 400 E0000001 and named; a public app’s
   expect(outcome(await client.signIn('amelia.stone', long, {}))).toBe('200 SUCCESS')
 })
 
+// sandbox shows: A-4.1, A-4.2
 test('context and deviceToken may be null', async () => {
   expect(outcome(await client.signIn('amelia.stone', { context: null }))).toBe('200 SUCCESS')
   const none = { context: { deviceToken: null } }
@@ -91,14 +98,19 @@ const withCode = async (login: string, deviceToken: string | undefined, query = 
 const REMEMBER = ['dev.device', '?rememberDevice=true'] as const
 const REMEMBER_SESSION = ['sven.session', '?rememberDevice=true'] as const
 test.each([
+  // sandbox shows: A-4.2, A-5.2, A-20.1, F-2.21, F-6.2
   ['per device, rememberDevice=true: no factor on the same device', ...REMEMBER, 'A+ A B+ -+'],
+  // sandbox shows: A-5.2
   ['per device, remembered: a factor again after a sign-in on another device', ...REMEMBER, 'A+ A B+ A+ A'],
   ['per device, remembered: a factor again after a sign-in without a device', ...REMEMBER, 'A+ -+ A+ A'],
   ['per device, without rememberDevice: a factor every time', 'dev.device', '', 'A+ A+'],
   // the user opts in per session too (S9, seen by Okta's product managers)
+  // sandbox shows: A-5.2
   ['per session, rememberDevice=true: no factor on the same device', ...REMEMBER_SESSION, 'A+ A B+ A+'],
   ['per session, no rememberDevice: a factor every time', 'sven.session', '', 'A+ A+ A+'],
+  // sandbox shows: A-5.2, F-6.1
   ['per session, no deviceToken: a factor every time', ...REMEMBER_SESSION, '-+ -+'],
+  // sandbox shows: A-5.3, A-13.4
   [
     'new device: a factor only if the deviceToken is absent or unknown',
     'bea.newdevice',
@@ -117,7 +129,9 @@ test.each([
 })
 
 test.each([
+  // sandbox shows: A-8.4, A-20.5
   ['a remembered device is forgotten after rememberDeviceLifetimeInMinutes', ...REMEMBER, 1440],
+  // sandbox shows: A-5.2
   ['a session requires a factor again after two hours', ...REMEMBER_SESSION, 120],
 ])('%s', async (_row, login, query, minutes) => {
   await withCode(login, DEVICE, query)

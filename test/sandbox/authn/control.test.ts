@@ -18,6 +18,7 @@ async function control(method: string, path: string, body?: object) {
 const push = async () =>
   client.follow(await client.signIn('priya.nair'), '_embedded.factors.push._links.verify')
 
+// sandbox shows, F-1.3, F-1.6
 test('POST /sandbox/settings: the list of factors, and the link that resets a password, have their other names', async () => {
   await control('POST', '/settings', { factorListName: 'factor', resetPasswordName: 'password' })
   expect((await client.signIn('tomas.berg')).at('_embedded.factor')).toHaveLength(1)

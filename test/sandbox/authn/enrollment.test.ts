@@ -15,6 +15,7 @@ const phone = { phoneNumber: '+1 555 010 7788' }
 const push = { factorType: 'push', provider: 'OKTA' }
 
 /** docs/conformance.md F-2.8: sending a push activation link, both paths. */
+// sandbox shows: F-2.8
 test.each([
   ['email', 'of the user', {}],
   ['sms', 'of the user', { profile: phone }],

@@ -10,11 +10,15 @@ const CODE_CAUSE = "Your passcode doesn't match our records. Please try again."
 const ANSWER_CAUSE = "Your answer doesn't match our records. Please try again."
 
 /** docs/conformance.md F-2.10 and F-2.11: one request with the answer leads to SUCCESS. */
+// sandbox shows: A-2.1, A-15.4, F-1.22
 test.each([
+  // sandbox shows: F-2.10
   ['verify question', 'quentin.query', 'question', ANSWER_CAUSE, ' Lighthouse '],
   ['verify password', 'pablo.password', 'password', 'The password is incorrect.', 'Demo-Password-1'],
+  // sandbox shows: F-2.11
   ['verify totp (Google)', 'tomas.berg', 'token:software:totp', CODE_CAUSE, undefined],
   ['verify totp (Okta Verify)', 'otto.token', 'token:software:totp', CODE_CAUSE, undefined],
+  // sandbox shows: F-2.11
   ['verify hardware token', 'yuki.hardware', 'token:hardware', CODE_CAUSE, undefined],
   ['verify HOTP token', 'hanna.hotp', 'token:hotp', CODE_CAUSE, undefined],
   ['verify enterprise token', 'rosa.enterprise', 'token', CODE_CAUSE, undefined],
@@ -85,6 +89,7 @@ test('an RSA token in new-PIN mode can be set up: the prompts answer the enrollm
   expect(outcome(await enroll(`1234${client.sandbox.tokenCode('NEWPIN-1')}`))).toBe('200 SUCCESS')
 })
 
+// sandbox shows: F-1.16
 test.each<['reject' | 'cancel' | 'error', string]>([
   ['reject', 'REJECTED'],
   ['cancel', 'CANCELLED'],
@@ -98,6 +103,8 @@ test.each<['reject' | 'cancel' | 'error', string]>([
   expect(await client.follow(over, '_links.next')).toHaveProperty('body.factorResult', 'WAITING')
 })
 
+// shows: V6.5.5
+// sandbox shows: F-1.16
 test('a code of several minutes ago is TIME_WINDOW_EXCEEDED', async () => {
   const passCode = client.sandbox.totpCode('tomas.berg')
   client.advance(3 * 60_000)
@@ -127,6 +134,7 @@ test.each([
   expect(outcome(await client.post('/api/v1/authn', { stateToken }))).toBe(state)
 })
 
+// sandbox shows: A-13.6
 test('a disabled factor is neither listed nor verified', async () => {
   const off = await startSandbox((config) => {
     config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')

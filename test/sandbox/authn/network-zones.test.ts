@@ -58,8 +58,11 @@ async function signInFrom(chain: string | undefined, zones: Zones, withToken = t
  * docs/unproven.md R3.
  */
 test.each<[string, string | undefined, Zones, string]>([
+  // sandbox shows, F-6.3
   ['is used if the caller is a proxy of a zone', HOME, [OFFICE_ZONE], HOME],
+  // sandbox shows
   ['is used if the caller is a gateway of a zone', HOME, [zone('Portal', [CALLER])], HOME],
+  // sandbox shows, F-6.3
   ['is ignored if the caller is in no zone', HOME, [zone('Office', [OFFICE], [PROXY])], CALLER],
   ['is ignored if the org has no zone', HOME, [], CALLER],
   ['may be missing', undefined, [OFFICE_ZONE], CALLER],
@@ -76,7 +79,9 @@ test.each<[string, string | undefined, Zones, string]>([
 
 /** docs/unproven.md R3: guardian/gateway sends the header without a token. */
 test.each([
+  // sandbox shows
   ['with', true],
+  // sandbox shows
   ['without', false],
 ])('X-Forwarded-For counts %s an API token', async (_, trusted) => {
   const seen = await signInFrom(HOME, [OFFICE_ZONE], trusted)

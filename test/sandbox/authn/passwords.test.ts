@@ -15,6 +15,7 @@ test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   ['minLowerCase', 'ABCDeF12!?XY', 'a lowercase letter'],
   ['minUpperCase', 'Abcdef12!?xy', 'an uppercase letter'],
   ['minNumber', 'AbcDefg1!?xy', 'a number'],
+  // sandbox shows
   ['minSymbol', 'AbcDef12!zxy', 'a symbol'],
 ])('complexity: a new password that fails %s', async (_requirement, newPassword, unmet) => {
   const strict = await startSandbox(({ passwordPolicies }) => {
@@ -35,6 +36,7 @@ test.each<[member: string, newPassword: string, unmet: string | undefined]>([
  */
 test.each([
   ['recorded', 400, 'Old password is not correct'],
+  // sandbox shows
   ['documented', 403, 'oldPassword: The credentials provided were incorrect.'],
 ] as const)('a wrong old password, as %s', async (form, status, cause) => {
   client.sandbox.settings.wrongOldPassword = form
@@ -67,7 +69,9 @@ test.each([
 
 /** docs/conformance.md A-14: revokeSessions. */
 test.each([
+  // sandbox shows
   ['revokeSessions true signs other browsers out', true, 'UNAUTHENTICATED'],
+  // sandbox shows
   ['revokeSessions false leaves other browsers signed in', false, 'SUCCESS'],
 ])('%s', async (_row, revokeSessions, stepUpStatus) => {
   const signedIn = async ({ body: { sessionToken } }: Answer) => {

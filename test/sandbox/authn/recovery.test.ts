@@ -17,8 +17,10 @@ function sentTo(login: string) {
 }
 
 /** docs/conformance.md F-2.16: forgotten password and unlock → RECOVERY_CHALLENGE. */
+// sandbox shows: F-1.15, F-2.16
 test.each([
   ['forgot password by EMAIL', 'password', 'amelia.stone', 'PASSWORD'],
+  // sandbox shows: A-15.7
   ['unlock by EMAIL', 'unlock', 'luis.locked', 'UNLOCK'],
 ] as const)('%s: RECOVERY_CHALLENGE without a state token, and an email', async (...row) => {
   const [, kind, username, recoveryType] = row
@@ -28,6 +30,7 @@ test.each([
   expect(sentTo(username)).toMatchObject({ kind: 'mail', token: expect.stringMatching(/^[\w-]{20}$/) })
 })
 
+// sandbox shows: F-1.8, F-1.17, F-2.16
 test.each([
   ['forgot password by SMS', 'password', 'amelia.stone', 'PASSWORD', 'SMS', 'SMS', 'sms'],
   ['forgot password by CALL', 'password', 'amelia.stone', 'PASSWORD', 'CALL', 'call', 'call'],
@@ -53,12 +56,14 @@ test.each([
   })
 })
 
+// sandbox shows: F-2.18
 test('an unknown recovery token: 401 E0000011', async () => {
   const recoveryToken = 'no-such-recovery-token'
   expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('401 E0000011')
 })
 
 /** docs/conformance.md F-3: recovery calls of a trusted application. */
+// sandbox shows: A-2.11, F-1.15, F-1.17, F-3.1
 test.each([
   ['password', 'amelia.stone', 'PASSWORD'],
   ['unlock', 'lena.locked', 'UNLOCK'],
@@ -82,6 +87,7 @@ test.each([
 )
 
 /** A trusted app is told why a user cannot be recovered. */
+// sandbox shows: A-2.11, F-1.24, F-3.2
 test.each([
   ['unknown user', 'password', 'unknown', undefined, 'E0000095'],
   ['unknown user, by email', 'password', 'unknown', 'EMAIL', 'E0000095'],
@@ -97,6 +103,7 @@ test.each([
 })
 
 /** A public app gets no user data before primary authentication. */
+// sandbox shows: A-2.9, A-17.1
 test.each(['EMAIL', 'SMS', 'CALL'])(
   'public app, by %s: the same response for known and unknown users',
   async (factorType) => {

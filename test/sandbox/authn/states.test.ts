@@ -16,6 +16,7 @@ const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Ans
   PASSWORD_WARN: () => client.signIn('walter.warn', WARN),
   PASSWORD_RESET: () => client.post(AUTHN, { token: client.sandbox.activationToken('aida.nopassword') }),
   MFA_REQUIRED: () => client.signIn('tomas.berg'),
+  // sandbox shows: F-1.4
   MFA_CHALLENGE: async () =>
     client.follow(await client.signIn('sana.sms'), '_embedded.factors.sms._links.verify'),
   // With one enrolled factor, as only then enrollment can be skipped.
@@ -25,13 +26,16 @@ const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Ans
       '_embedded.factors.question._links.enroll',
       { factorType: 'question', provider: 'OKTA', profile: { question: 'favorite_toy', answer: 'a kite' } },
     ),
+  // sandbox shows: F-1.4
   MFA_ENROLL_ACTIVATE: async () =>
     client.follow(await client.signIn('erin.enroll'), '_embedded.factors.push._links.enroll', {
       factorType: 'push',
       provider: 'OKTA',
     }),
+  // sandbox shows: F-1.4
   RECOVERY: () =>
     client.post(`${AUTHN}/recovery/token`, { recoveryToken: client.sandbox.recoveryToken('amelia.stone') }),
+  // sandbox shows: F-1.4
   RECOVERY_CHALLENGE: () =>
     client.post(`${AUTHN}/recovery/password`, { username: 'amelia.stone', factorType: 'SMS' }),
   UNAUTHENTICATED: () => stepUp(),
@@ -90,6 +94,7 @@ const NEXT: Partial<Record<string, string>> = {
   RECOVERY_CHALLENGE: 'verify',
   UNAUTHENTICATED: 'authenticate',
 }
+// sandbox shows: A-2.4, A-6.3, A-10.1, F-1.6
 test.each(Object.entries(REQUESTS_TO_REACH))(
   '%s can be reached, and names its next link',
   async (status, reach) => {
@@ -99,6 +104,7 @@ test.each(Object.entries(REQUESTS_TO_REACH))(
 )
 
 /** docs/conformance.md F-1.23: an operation that is not allowed in the state is 403 E0000079. */
+// sandbox shows: A-10.24, A-14.2, F-1.23
 test.each(
   Object.entries(REQUESTS_TO_REACH).flatMap(([status, reach]) =>
     Object.entries(OPERATIONS).map(([operation, call]) => [status, operation, reach, call] as const),
@@ -117,6 +123,7 @@ async function postForm(path: string, fields: Record<string, string>): Promise<A
   )
 }
 
+// sandbox shows: A-6.1, A-17.4, F-2.2, F-5.6
 test.each(['', '/introspect'])(
   'POST /api/v1/authn%s with a state token returns the transaction state',
   async (path) => {
@@ -126,6 +133,7 @@ test.each(['', '/introspect'])(
   },
 )
 
+// sandbox shows: A-6.2, A-20.4, F-1.19
 test('every request of a transaction extends expiresAt', async () => {
   const first = await REQUESTS_TO_REACH.MFA_REQUIRED()
   client.advance(20 * 60_000)
@@ -136,7 +144,9 @@ test('every request of a transaction extends expiresAt', async () => {
 })
 
 const INVALID_TOKENS: Record<string, () => Promise<unknown>> = {
+  // sandbox shows: F-1.21, F-6.4
   unknown: async () => '00unknown',
+  // sandbox shows: A-20.4, F-1.21
   expired: () => tokenThen(async () => client.advance(30 * 60_000)),
   'expired through the control API': () => tokenThen(async () => client.sandbox.expireTransactions()),
   'of a finished transaction': () => tokenThen((stateToken) => client.post(`${AUTHN}/skip`, { stateToken })),

@@ -26,6 +26,7 @@ function authenticate(stateToken: unknown, username: string, password = PASSWORD
 }
 
 /** docs/conformance.md A-10: step-up, no session. */
+// sandbox shows, F-1.11
 test('step-up without a session → UNAUTHENTICATED, with the app and no user', async () => {
   const { body } = await begin()
   expect(body).toEqual({
@@ -40,6 +41,7 @@ test('step-up without a session → UNAUTHENTICATED, with the app and no user', 
   })
 })
 
+// sandbox shows, F-2.2
 test.each([
   ['no further requirement → SUCCESS', 'amelia.stone', '200 SUCCESS'],
   ['verification required → MFA_REQUIRED', 'tomas.berg', '200 MFA_REQUIRED'],
@@ -56,9 +58,13 @@ test.each([
 })
 
 /** docs/conformance.md A-10: step-up with an existing session. */
+// sandbox shows
 test.each([
+  // sandbox shows
   ['policy requires enrollment → MFA_ENROLL', 'erin.enroll', '200 MFA_ENROLL'],
+  // sandbox shows
   ['policy requires verification → MFA_REQUIRED', 'priya.nair', '200 MFA_REQUIRED'],
+  // sandbox shows
   ['complete → SUCCESS', 'amelia.stone', '200 SUCCESS'],
 ])('step-up with an existing session: %s', async (_row, login, leadsTo) => {
   const answer = await begin(login)
@@ -67,6 +73,7 @@ test.each([
 })
 
 /** docs/conformance.md A-16: SP-initiated only for SAML apps with a custom sign-in page. */
+// sandbox shows
 test('an app with a custom sign-in page redirects there with a state token', async () => {
   const answer = await client.get('/app/payroll/sso')
   expect(answer.status).toBe(302)
@@ -84,6 +91,7 @@ const notAllowed = (app: string) => ({
 const withCustomPage = (config: SandboxConfig) => {
   for (const app of config.apps) app.signInPage = 'https://portal.example.test/sign-in'
 }
+// sandbox shows
 test.each([
   ['SAML without a custom sign-in page', 'travel', '0oasandboxtravel001', () => {}],
   ['WS-Federation with a custom sign-in page', 'intranet', '0oasandboxintranet1', withCustomPage],
@@ -95,12 +103,18 @@ test.each([
 })
 
 /** docs/conformance.md A-10: identity-provider-initiated step-up. */
+// sandbox shows
 test.each([
+  // sandbox shows
   ['SAML with a custom sign-in page, no MFA → SUCCESS', 'payroll', 'amelia.stone', '200 SUCCESS'],
   ['SAML without a custom sign-in page', 'travel', 'amelia.stone', '200 SUCCESS'],
+  // sandbox shows
   ['WS-Federation', 'intranet', 'amelia.stone', '200 SUCCESS'],
+  // sandbox shows
   ['by the id of the app', '0oasandboxtravel001', 'amelia.stone', '200 SUCCESS'],
+  // sandbox shows
   ['verification required → MFA_REQUIRED', 'travel', 'tomas.berg', '200 MFA_REQUIRED'],
+  // sandbox shows
   ['enrollment required → MFA_ENROLL', 'travel', 'erin.enroll', '200 MFA_ENROLL'],
 ])('audience: %s', async (_row, audience, login, leadsTo) => {
   const answer = await client.signIn(login, { audience })
@@ -111,6 +125,7 @@ test.each([
 })
 
 test.each([
+  // sandbox shows
   ['App not supported', 'library', '0oasandboxlibrary01'],
   ['App not known', 'no-such-app', 'no-such-app'],
 ])('audience: %s → 400 E0000001, naming the app', async (_row, audience, named) => {

@@ -10,6 +10,7 @@ beforeEach(async () => {
 
 const groups = () => server.send('GET', `${TEAM}/groups`, { token })
 
+// sandbox shows: F-7.10, P-12.1, P-12.18
 test.each(PAM_ERROR_NAMES)('%s has every shape of body', async (error) => {
   const { status, message } = PAM_ERRORS[error]
   const bodies: Record<(typeof ERROR_SHAPES)[number], unknown> = {
@@ -36,6 +37,7 @@ test.each(PAM_ERROR_NAMES)('%s has every shape of body', async (error) => {
   }
 })
 
+// sandbox shows: F-7.10
 test('setErrorShape applies to all errors, which name the wrong fields', async () => {
   server.control.setErrorShape('message')
   const answer = await server.send('POST', `${TEAM}/service_token`, { body: { key_id: 'a' } })

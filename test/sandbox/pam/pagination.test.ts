@@ -29,12 +29,14 @@ const INVALID_QUERIES: [query: string, fields: string[]][] = [
   ['__proto__=1', ['__proto__']],
   ['contains=a&contains=a&id=', ['contains']],
 ]
+// sandbox shows: F-7.5, P-9.3
 test.each(INVALID_QUERIES)('a wrong parameter is refused and named: %s', async (query, fields) => {
   const answer = await groups(`?${query}`)
   expect(answer.status).toBe(400)
   expect((answer.body.error_cause as { path: string }[]).map(({ path }) => path)).toEqual(fields)
 })
 
+// sandbox shows: F-7.5
 test('every link repeats contains, descending and include_deleted', async () => {
   const { names } = await walkFrom(
     `${TEAM}/groups?count=2&contains=ADMIN&descending=true&include_deleted=true`,
@@ -42,6 +44,7 @@ test('every link repeats contains, descending and include_deleted', async () => 
   expect(names).toEqual(['Platform Admins', 'Database Administrators', 'Acquired Company Admins'])
 })
 
+// sandbox shows: F-7.6
 test('if the list changes between two pages, the remaining groups are neither skipped nor repeated', async () => {
   const first = await groups('?count=5')
   const gone = namesOf(first)[4] as string
