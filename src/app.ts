@@ -75,7 +75,7 @@ export function createGuards(options: AppOptions): readonly Row[] {
   const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, secure, log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
-    hasSessionCookie: options.cookie.isPresent,
+    sessionCookie: options.sessionCookie,
     log,
     metrics,
   })

@@ -98,8 +98,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const sessionOptions = {
     ...deps,
     voidTimes,
-    cookie: sessionCookie,
-    readDeviceId: deviceCookie.idIn,
+    sessionCookie,
+    deviceCookie,
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs,
     ...constants.sessions,
@@ -107,10 +107,15 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   }
   const records = createSessionRecords(sessionOptions)
   const refetchAccess = pam?.refetch ?? (async () => {})
-  const revocation = createRevocation({ ...deps, sessions: records, refetchAccess })
+  const { revocationTimes, openTransactions, knownDevices, endAllSessions } = createRevocation({
+    ...deps,
+    sessions: records,
+    refetchAccess,
+  })
   const orgEvents = createOrgEvents({
     ...deps,
-    ...revocation,
+    revocationTimes,
+    endAllSessions,
     eventHookSecrets,
     recheckMinutes,
     voidTimes,
@@ -132,7 +137,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     deviceCookie,
     sessions,
     sessionCookie,
-    ...revocation,
+    openTransactions,
+    knownDevices,
+    revocationTimes,
+    endAllSessions,
   })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
   const health = createHealth({
@@ -155,10 +163,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       doctorProbes: { signer: createSigner(masterKeys, 'doctor-probe'), now, publicUrl: publicUrl.origin },
       maxRequestsInFlight: tunables.http.maxRequestsInFlight,
       sessions,
-      cookie: sessionCookie,
-      endAllSessions: revocation.endAllSessions,
+      sessionCookie,
+      endAllSessions,
       recentSignInMinutes: tunables.session.recentSignInMinutes,
-      ensureDevice: deviceCookie.ensure,
+      deviceCookie,
       oktaSignOut: authn.oktaSignOut,
       signOutClears: config.session.signOutClears,
       authn: authn.routes,
@@ -179,7 +187,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       health,
       store,
       sessions,
-      endAllSessions: revocation.endAllSessions,
+      endAllSessions,
       limits: authn.userLimits,
       access: {
         opsTokens: config.ops.tokens.value,

@@ -12,7 +12,7 @@ import type { DeviceCookie } from './browser/client.ts'
 import type { RecoveryFrom } from './recovery/plan-recovery.ts'
 import type { RedirectPrefix } from './redirects/redirect-target.ts'
 import type { TunedLimits } from './throttling/attempt-limits.ts'
-import type { AttemptLimits } from './throttling/limits.ts'
+import type { AttemptLimits } from './throttling/attempt-windows.ts'
 import type { AuthnUpstream } from './upstream/authn-upstream.ts'
 
 /** The module's tunables, as `config/default.json` groups them. */

@@ -25,7 +25,7 @@ export interface CommitDeps {
   readonly sessions: Pick<Sessions, 'opening'>
   readonly ssoTokens: Pick<SsoTokens, 'write' | 'remove'>
   readonly throttling: Pick<Throttling, 'rememberDevice'>
-  readonly offeredResources: Pick<OfferedResources, 'keep'>
+  readonly offeredResources: Pick<OfferedResources, 'add'>
   readonly knownDevices: Pick<UserKeys, 'deleteAll'>
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly audit: StepAudit
@@ -107,7 +107,7 @@ async function writeAll(
     })
   const committing = commitLock(decision, step, undo, deps)
   leaveUserIndex(decision, step, undo, deps)
-  const offering = keepOffers(decision, step, client, deps)
+  const offering = addOffers(decision, step, client, deps)
   // last: if all sessions of the user end after this read, that finds what was written before it
   const reading = store.preservesWriteOrder ? isEndedMeanwhile(decision, deps) : Promise.resolve(false)
   const [entries, bound, , isCommitted, , isEnded] = await allSettledOrThrow(
@@ -223,7 +223,7 @@ async function commitLock(
   return !isRefused
 }
 
-async function keepOffers(
+async function addOffers(
   { after, offers = [] }: Decision,
   { handle }: JoinedStep,
   { device }: Client,
@@ -231,7 +231,7 @@ async function keepOffers(
 ): Promise<void> {
   if (after === undefined || offers.length === 0) return
   const stateTokens = [after.stateToken, ...after.retiredTokens]
-  await offeredResources.keep(device.id, offers, { handle, stateTokens, ttlMs: after.expiresAtMs - now() })
+  await offeredResources.add(device.id, offers, { handle, stateTokens, ttlMs: after.expiresAtMs - now() })
 }
 
 /** After the commit: ends the sessions that the new one replaces, and audits the sign-in. */

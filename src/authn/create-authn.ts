@@ -32,7 +32,18 @@ const POLL_EVERY_MS = 1000
 
 /** Creates the sign-in module. */
 export function createAuthn(options: AuthnOptions) {
-  const { store, masterKeys, sessions, publicOrigin, log, metrics, now, tunables } = options
+  const {
+    store,
+    masterKeys,
+    deviceCookie,
+    sessionCookie,
+    sessions,
+    publicOrigin,
+    log,
+    metrics,
+    now,
+    tunables,
+  } = options
   const { upstream, openTransactions, knownDevices, revocationTimes, endAllSessions } = options
   const { recovery } = tunables
   const constants = options.constants.authn ?? {}
@@ -44,12 +55,12 @@ export function createAuthn(options: AuthnOptions) {
   const hiddenFactors = new Set(options.hiddenFactors)
   const logins = createLoginNames(options.loginDomains)
   const { canonical: canonicalLogin } = logins
-  const limitNames = signer('limit-names')
+  const limitSigner = signer('limit-names')
   const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
 
   const clientOf = createClientOf({
-    deviceCookie: options.deviceCookie,
-    sessionIdIn: options.sessionCookie.readId,
+    deviceCookie,
+    sessionCookie,
     forwardedOrigins: options.forwardedOrigins,
   })
   const transactions = createTransactionStore({
@@ -59,7 +70,7 @@ export function createAuthn(options: AuthnOptions) {
     metrics,
     now,
     seal: seal('transaction'),
-    names: signer('transaction-names'),
+    nameSigner: signer('transaction-names'),
   })
   const locks = new StepLocks({
     store,
@@ -80,7 +91,7 @@ export function createAuthn(options: AuthnOptions) {
     log,
     now,
     limits,
-    names: limitNames,
+    nameSigner: limitSigner,
     logins,
   })
   const offeredResources = createOfferedResources({
@@ -88,7 +99,7 @@ export function createAuthn(options: AuthnOptions) {
     log,
     metrics,
     seal: seal('offer'),
-    names: signer('offer-names'),
+    nameSigner: signer('offer-names'),
     transactions,
   })
   const sanitizer = createSanitizer({
@@ -110,9 +121,9 @@ export function createAuthn(options: AuthnOptions) {
     upstreamOrigin: options.baseUrl,
     publicOrigin,
     signsOut: options.oktaSignOut,
-    returns: signer('sign-out-return'),
+    returnSigner: signer('sign-out-return'),
     seal: seal('hand-over'),
-    names: signer('hand-over-names'),
+    nameSigner: signer('hand-over-names'),
   })
   const settings: StepSettings = {
     recoveryFrom: options.recoveryFrom,
@@ -142,11 +153,11 @@ export function createAuthn(options: AuthnOptions) {
       audit,
       log,
       now,
-      keysOf: (handle) => transactions.names(handle).map(transactions.keyOf),
+      keysOf: (handle) => transactions.namesOf(handle).map(transactions.keyOf),
     }),
     cooldown: createCodeCooldown({
       store,
-      names: limitNames,
+      nameSigner: limitSigner,
       canonicalLogin,
       audit,
       resendAfterMs: recovery.resendAfterMs,
@@ -159,7 +170,7 @@ export function createAuthn(options: AuthnOptions) {
   }
   const run = coalesceRequests((request, lock, client) => runStep(request, lock, client, stepDeps), {
     transactions,
-    dedupKeys: signer('step-fingerprints'),
+    dedupSigner: signer('step-fingerprints'),
     metrics,
   })
   const stepUp = new StepUp({
@@ -170,8 +181,8 @@ export function createAuthn(options: AuthnOptions) {
     isEnabled: options.stepUp,
     signInUrl: options.signInUrl,
     limitPerAddress: tunables.limits.stepUpPerAddress,
-    addressNames: limitNames,
-    tokenNames: signer('imported-token-names'),
+    addressSigner: limitSigner,
+    tokenSigner: signer('imported-token-names'),
   })
 
   return {
@@ -179,7 +190,7 @@ export function createAuthn(options: AuthnOptions) {
       run,
       fetchOffered: createFetchOffered({ upstream, resources: offeredResources, throttling, sanitizer }),
       clientOf,
-      sessionCookie: options.sessionCookie.setCookie,
+      sessionCookie,
     } satisfies AuthnRoutesOptions,
     navigation: {
       stepUp,

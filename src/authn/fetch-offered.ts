@@ -43,7 +43,7 @@ export function createFetchOffered(deps: FetchOfferedDeps) {
   /** An Error object of the API; throws 502 for anything else. */
   const toErrorAnswer = (answer: UpstreamResponse, resource: OfferedResource, client: Client): StepAnswer => {
     const { status, body, headers, errorCode, isError } = toReply(answer)
-    if (!isError) throw unusableAnswer(status)
+    if (!isError) throw unusableResource(status)
     return createAnswer(sanitizer.resource(body, resource, client), { status, headers, errorCode })
   }
 
@@ -92,7 +92,7 @@ async function fetchCounted(
   try {
     await attempt.enforce({ kind: 'call', operation, ...user })
     const answer = await upstream.fetch({ path, ...call, client })
-    if (answer.status === 401) throw unusableAnswer(answer.status)
+    if (answer.status === 401) throw unusableResource(answer.status)
     attempt.consumeOrRefund({ outcome: createAnswer('', { status: answer.status }) })
     return answer
   } catch (error) {
@@ -105,9 +105,9 @@ function toPicture({ status, headers, bytes }: UpstreamResponse): Picture {
   const [type = ''] = String(headers['content-type'] ?? '').split(';')
   const name = type.trim().toLowerCase()
   if (status !== 200 || !PICTURE_TYPE.test(name) || bytes.length > MAX_PICTURE_BYTES)
-    throw unusableAnswer(status)
+    throw unusableResource(status)
   return { kind: 'picture', type: name, bytes }
 }
 
-const unusableAnswer = (upstreamStatus: number) =>
+const unusableResource = (upstreamStatus: number) =>
   upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus }))

@@ -2,7 +2,9 @@ import type { Request, Response } from 'express'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Route, routesOf } from '../http/route.ts'
 import { sendJsonText } from '../http/send-json.ts'
+import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Client } from './browser/client.ts'
+import type { RunRequest } from './coalescing/request-coalescing.ts'
 import type { FetchOffered } from './fetch-offered.ts'
 import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from './operations.ts'
 import { parse, primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './schemas.ts'
@@ -12,12 +14,10 @@ import type { StepAnswer } from './transaction/step-outcome.ts'
 import type { RecoveryType } from './transaction/transaction.ts'
 
 export interface AuthnRoutesOptions {
-  /** Runs one request of a sign-in. Throws a refusal as a BrokerError. */
-  readonly run: (request: StepRequest, client: Client) => Promise<StepAnswer>
+  readonly run: RunRequest
   readonly fetchOffered: FetchOffered
   readonly clientOf: (req: Request, res: Response) => Client
-  /** The `Set-Cookie` header of a session. */
-  readonly sessionCookie: (sessionId: string) => string
+  readonly sessionCookie: Pick<SessionCookie, 'setCookie'>
 }
 
 export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
@@ -86,7 +86,7 @@ function present(
   { status, headers, body, errorCode, sessionId }: StepAnswer,
   { sessionCookie }: Pick<AuthnRoutesOptions, 'sessionCookie'>,
 ): void {
-  if (sessionId !== undefined) res.append('Set-Cookie', sessionCookie(sessionId))
+  if (sessionId !== undefined) res.append('Set-Cookie', sessionCookie.setCookie(sessionId))
   if (errorCode !== undefined) getRequestContext(res.req).errorCode = errorCode
   sendJsonText(res.status(status).set(headers), body)
 }

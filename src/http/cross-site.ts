@@ -9,7 +9,7 @@ import { getRequestContext, type Telemetry } from './request-context.ts'
 export interface CrossSiteOptions extends Telemetry {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
   readonly origins: readonly string[]
-  readonly hasSessionCookie: (req: IncomingMessage) => boolean
+  readonly sessionCookie: { readonly isPresent: (req: IncomingMessage) => boolean }
 }
 
 /**
@@ -18,7 +18,7 @@ export interface CrossSiteOptions extends Telemetry {
  * the setting, for the portal's developers.
  */
 export function createCrossSiteRules(options: CrossSiteOptions) {
-  const { origins, hasSessionCookie, log, metrics } = options
+  const { origins, sessionCookie, log, metrics } = options
   const allowed = new Set<unknown>(origins)
   const warnOfOrigin = createOriginWarning(log, createLogThrottle())
   const auditRefusal = createRefusalAudit(log, createLogThrottle(AUDIT_THROTTLE))
@@ -46,7 +46,7 @@ export function createCrossSiteRules(options: CrossSiteOptions) {
     refuseUnsafe: function refuseUnsafe(req: Request, _res: unknown, next: NextFunction) {
       const { origin, 'sec-fetch-site': site } = req.headers
       if (SAFE_METHODS.has(req.method) || OWN_SITE.has(site) || allowed.has(origin)) return next()
-      if (origin !== undefined || site !== undefined || hasSessionCookie(req)) refuse(req)
+      if (origin !== undefined || site !== undefined || sessionCookie.isPresent(req)) refuse(req)
       next()
     },
 

@@ -8,7 +8,7 @@ import type { SessionCookie } from './session-cookie.ts'
 import type { SessionStore } from './session-store.ts'
 
 export interface LoadSessionOptions extends SessionsOptions {
-  readonly cookie: SessionCookie
+  readonly sessionCookie: SessionCookie
 }
 
 /**
@@ -18,22 +18,22 @@ export interface LoadSessionOptions extends SessionsOptions {
  * generate a session that is never saved.
  */
 export function createLoadSession(options: LoadSessionOptions, { expressStore: store }: SessionStore) {
-  const { cookie, voidTimes } = options
+  const { sessionCookie, voidTimes } = options
   const isFromItsDevice = createDeviceCheck(options)
   const middleware = session({
-    name: cookie.name,
-    secret: [...cookie.secrets],
+    name: sessionCookie.name,
+    secret: [...sessionCookie.secrets],
     store,
     resave: false,
     saveUninitialized: false,
     unset: 'keep',
-    cookie: cookie.attributes,
+    cookie: sessionCookie.attributes,
   })
 
   /** Reads the session of a request into `req.stored`. Throws 503 if the store is out of reach. */
   return async (req: Request, res: Response): Promise<void> => {
     const { sessionStore: loadedFrom }: Partial<Request> = req // set by express-session
-    if (loadedFrom !== undefined || !cookie.isPresent(req)) return
+    if (loadedFrom !== undefined || !sessionCookie.isPresent(req)) return
     const loading = new Promise<void>((resolve, reject) => {
       middleware(req, res, (error?: unknown) => (error ? reject(error) : resolve()))
     })
@@ -63,12 +63,12 @@ function leaveUnchanged(req: { session: Request['session'] | null }): void {
 const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 10_000 }
 
 /** Whether the device of a request opened the session. A mismatch is counted and audited. */
-function createDeviceCheck({ masterKeys, readDeviceId, log, metrics, now }: SessionsOptions) {
+function createDeviceCheck({ masterKeys, deviceCookie, log, metrics, now }: SessionsOptions) {
   const hashes = createSigner(masterKeys, 'log-hashes')
   const mayAudit = createLogThrottle({ ...AUDIT_THROTTLE, now })
 
   return (req: Request, session: Session): boolean => {
-    const deviceId = readDeviceId(req)
+    const deviceId = deviceCookie.idIn(req)
     if (session.deviceId === deviceId) return true
     metrics.requestsRefused.inc({ reason: 'session_device_mismatch' })
     const deviceHash = deviceId === undefined ? undefined : logHash(hashes, deviceId)

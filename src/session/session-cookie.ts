@@ -35,7 +35,7 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
     clearCookie: () => stringifySetCookie(name, '', { ...attributes, maxAge: 0 }),
     isPresent: (req: IncomingMessage) => valueIn(req) !== undefined,
     /** The session id of a correctly signed cookie. The session may not exist any more. */
-    readId(req: IncomingMessage): string | undefined {
+    idIn(req: IncomingMessage): string | undefined {
       const value = valueIn(req)
       if (value?.startsWith(SIGNED) !== true) return undefined
       const signed = value.slice(SIGNED.length)

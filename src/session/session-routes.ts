@@ -37,7 +37,7 @@ export interface SessionRoutesOptions {
   /** How old the sign-in may be when the user ends other sessions. */
   readonly recentSignInMinutes: number
   readonly now: () => number
-  readonly cookie: SessionCookie
+  readonly sessionCookie: SessionCookie
   /**
    * Okta's sign-out, to which the page navigates after a sign-out. Undefined: the Okta session
    * continues.
@@ -45,19 +45,21 @@ export interface SessionRoutesOptions {
   readonly oktaSignOut: string | undefined
   /** The types of `Clear-Site-Data` at a sign-out. */
   readonly signOutClears: readonly ('cache' | 'storage')[]
-  /** Sets the device cookie if the browser has none. */
-  readonly ensureDevice: (req: Request, res: Response) => unknown
+  readonly deviceCookie: {
+    /** Sets the cookie if the browser has none. */
+    readonly ensure: (req: Request, res: Response) => unknown
+  }
   readonly log: Logger
 }
 
 /** The session of this browser. Reading it does not extend it. */
 export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
-  const { sessions, ensureDevice } = options
+  const { sessions, deviceCookie } = options
   const present = createPresenter(options)
 
   return routesOf(SESSION_OPERATIONS, {
     getSession(req, res) {
-      ensureDevice(req, res) // an SPA calls this first, so the device is known before the sign-in
+      deviceCookie.ensure(req, res) // an SPA calls this first, so the device is known before the sign-in
       sendJson(res, present(requireFound(sessions.find(req)).session))
     },
     signOut(req, res) {
@@ -121,13 +123,13 @@ async function signOut(
   req: Request,
   res: Response,
 ): Promise<void> {
-  const { sessions, cookie, log, signOutClears } = options
+  const { sessions, sessionCookie, log, signOutClears } = options
   await sessions.end(own, 'signed_out')
   log.audit('signed_out', auditFields(req, own.session))
   tellOktaSignOut(options, res)
   if (signOutClears.length > 0)
     res.set('Clear-Site-Data', signOutClears.map((type) => `"${type}"`).join(', '))
-  res.append('Set-Cookie', cookie.clearCookie()).status(204).end()
+  res.append('Set-Cookie', sessionCookie.clearCookie()).status(204).end()
 }
 
 function tellOktaSignOut({ oktaSignOut }: SessionRoutesOptions, res: Response): void {

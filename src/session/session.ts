@@ -62,8 +62,10 @@ export interface VoidTimesReader {
 export interface SessionsOptions extends SessionLimits {
   readonly store: Store
   readonly masterKeys: MasterKeys
-  /** undefined: the request has no valid device cookie. */
-  readonly readDeviceId: (req: Request) => string | undefined
+  readonly deviceCookie: {
+    /** undefined: the request has no valid device cookie. */
+    readonly idIn: (req: Request) => string | undefined
+  }
   /**
    * The shortest time between two writes of a session that is in use, but not more than half of the
    * idle time. Default: a minute.

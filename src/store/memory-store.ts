@@ -10,7 +10,7 @@ import {
 import { assertOneSlot } from './hash-slot.ts'
 import type { Indexes } from './indexes.ts'
 import { KEY_PREFIX } from './keys.ts'
-import type { StepLock } from './step-lock.ts'
+import type { LockedRecords } from './locked-records.ts'
 import type { Store } from './store.ts'
 import { roundUpTtl } from './time-to-live.ts'
 import type { Values } from './values.ts'
@@ -50,7 +50,7 @@ export function createMemoryStore({
     keyPrefix: KEY_PREFIX,
     preservesWriteOrder: true,
     ...createValues(memory),
-    ...createSteps(memory),
+    ...createLockedRecords(memory),
     ...createIndexes(memory),
     ...createCounters(memory, now),
     ping: async () => assertOpen(),
@@ -94,7 +94,7 @@ function createValues(memory: Memory): Values {
   }
 }
 
-function createSteps(memory: Memory): StepLock {
+function createLockedRecords(memory: Memory): LockedRecords {
   return {
     async acquire({ lockKey, recordKey, token, lockTtlMs }) {
       assertOneSlot(lockKey, recordKey)

@@ -5,9 +5,9 @@ import { type AttemptCounters, newWindowId, shortened } from './attempt-counters
 import { assertOneSlot } from './hash-slot.ts'
 import type { Indexes } from './indexes.ts'
 import { KEY_PREFIX, KEYS, keyOf } from './keys.ts'
+import type { LockedRecords } from './locked-records.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
-import type { StepLock } from './step-lock.ts'
 import type { Store } from './store.ts'
 import { roundUpTtl } from './time-to-live.ts'
 import type { Values } from './values.ts'
@@ -20,7 +20,7 @@ export interface RedisStoreOptions {
   /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
   /** Adds the span of a wait for Redis, if there are traces. */
-  readonly traced?: Run | undefined
+  readonly traced?: WaitForReply | undefined
 }
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
@@ -33,7 +33,7 @@ export function createRedisStore({
 }: RedisStoreOptions): Store {
   if (redis instanceof Cluster) redis.on('+node', batchWrites)
   else batchWrites(redis)
-  const execute: Run = async (reply) => {
+  const execute: WaitForReply = async (reply) => {
     try {
       return await reply
     } catch (error) {
@@ -41,10 +41,10 @@ export function createRedisStore({
       throw toStoreError(error)
     }
   }
-  const run: Run = (reply) => traced(execute(reply))
+  const run: WaitForReply = (reply) => traced(execute(reply))
   const operations = {
     ...createValues(redis, run),
-    ...createSteps(redis, run),
+    ...createLockedRecords(redis, run),
     ...createIndexes(redis, run),
     ...createCounters(redis, run),
   }
@@ -119,9 +119,9 @@ type Client = Redis | Cluster
 /**
  * Waits for the reply to a command. That of the store throws `storeUnavailable` for any failure.
  */
-type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
+type WaitForReply = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
-function createValues(redis: Client, run: Run): Values {
+function createValues(redis: Client, run: WaitForReply): Values {
   return {
     get: async (key) => (await run(redis.get(key))) ?? undefined,
 
@@ -176,7 +176,7 @@ async function deleteScanned(redis: Client, server: Redis, prefix: string): Prom
   return count
 }
 
-function createSteps(redis: Client, run: Run): StepLock {
+function createLockedRecords(redis: Client, run: WaitForReply): LockedRecords {
   return {
     async acquire({ lockKey, recordKey, token, lockTtlMs }) {
       assertOneSlot(lockKey, recordKey)
@@ -198,7 +198,7 @@ function createSteps(redis: Client, run: Run): StepLock {
   }
 }
 
-function createIndexes(redis: Client, run: Run): Indexes {
+function createIndexes(redis: Client, run: WaitForReply): Indexes {
   return {
     indexPut: async (key, field, value, ttlMs) => run(redis.indexPut(key, field, value, roundUpTtl(ttlMs))),
     indexAll: async (key) => run(redis.hgetall(key)),
@@ -206,7 +206,7 @@ function createIndexes(redis: Client, run: Run): Indexes {
   }
 }
 
-function createCounters(redis: Client, run: Run): AttemptCounters {
+function createCounters(redis: Client, run: WaitForReply): AttemptCounters {
   return {
     async countAttempt(request) {
       const { keyPrefix, windows, override, shorten, notAfterMs = '' } = request

@@ -1,6 +1,6 @@
 import type { AttemptCounters } from './attempt-counters.ts'
 import type { Indexes } from './indexes.ts'
-import type { StepLock } from './step-lock.ts'
+import type { LockedRecords } from './locked-records.ts'
 import type { Values } from './values.ts'
 
 /**
@@ -13,7 +13,7 @@ import type { Values } from './values.ts'
  * does not execute it, it throws `storeUnavailable` (503); it never returns a value that could mean
  * "not found".
  */
-export interface Store extends Values, StepLock, Indexes, AttemptCounters {
+export interface Store extends Values, LockedRecords, Indexes, AttemptCounters {
   /**
    * The start of every key: `REDIS_KEY_PREFIX`. Several deployments can share a Redis, each with
    * its own.

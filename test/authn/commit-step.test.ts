@@ -575,7 +575,7 @@ describe('the transaction', () => {
     const begun = await own.replica().run(SIGN_IN, named)
     const handle = JSON.parse(begun.body).stateToken
     expect(isHandle(handle)).toBe(true)
-    const key = own.transactions.keyOf(own.transactions.names(handle)[0])
+    const key = own.transactions.keyOf(own.transactions.namesOf(handle)[0])
     expect(await own.stored(key)).toMatchObject({ userId: USER_ID, status: 'MFA_REQUIRED' })
     expect([await indexed(own), own.keys('lock:')]).toEqual([[key], []])
   })

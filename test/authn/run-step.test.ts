@@ -156,7 +156,7 @@ describe('a handle', () => {
       code: 'E0000011',
     })
     expect([sent, counted]).toEqual([[], ['reserve call', 'refund']])
-    expect(entries.has(lockKey(transactions.names(handle)[0]))).toBe(false)
+    expect(entries.has(lockKey(transactions.namesOf(handle)[0]))).toBe(false)
     expect(await refusals(metrics)).toEqual([{ reason: 'unknown_handle', value: 1 }])
     expect(lines()).toEqual([])
   })
@@ -189,7 +189,7 @@ describe('a handle', () => {
     expect(handles.map(isHandle)).toEqual([true, true])
     expect(handles[0]).not.toBe(handles[1])
     for (const handle of handles)
-      expect(await stored(transactions.keyOf(transactions.names(handle)[0]))).toMatchObject({
+      expect(await stored(transactions.keyOf(transactions.namesOf(handle)[0]))).toMatchObject({
         origin: 'begun',
         device: CLIENT.device.id,
         stateToken: 'of-okta',

@@ -168,7 +168,7 @@ export async function replicas({
     const common = { store: itsStore, masterKeys, log, metrics, now }
     const sessions = createSessionRecords({
       ...common,
-      readDeviceId: () => undefined,
+      deviceCookie: { idIn: () => undefined },
       idleMs: 1_800_000,
       absoluteMs: 43_200_000,
       maxPerUser: 4,
@@ -178,7 +178,7 @@ export async function replicas({
     const transactions = createTransactionStore({
       ...common,
       seal: seal('transaction'),
-      names: signer('transaction-names'),
+      nameSigner: signer('transaction-names'),
       openTransactions: revocation.openTransactions,
     })
     return { sessions, revocation, transactions }
@@ -201,7 +201,7 @@ export async function replicas({
       log,
       metrics,
       seal: seal('offer'),
-      names: signer('offer-names'),
+      nameSigner: signer('offer-names'),
       transactions,
     })
     const deps: Omit<RunStepDeps, 'upstream'> = {
@@ -248,9 +248,9 @@ export async function replicas({
         upstreamOrigin: ORG,
         publicOrigin: 'https://portal.example',
         signsOut: false,
-        returns: signer('sign-out-return'),
+        returnSigner: signer('sign-out-return'),
         seal: seal('hand-over'),
-        names: signer('hand-over-names'),
+        nameSigner: signer('hand-over-names'),
       }),
       sanitizer: createSanitizer({
         publicOrigin: 'https://portal.example',
@@ -270,12 +270,12 @@ export async function replicas({
         audit,
         log,
         now,
-        keysOf: (handle) => transactions.names(handle).map(transactions.keyOf),
+        keysOf: (handle) => transactions.namesOf(handle).map(transactions.keyOf),
         retryMs: 1,
       }),
       cooldown: createCodeCooldown({
         store: watched,
-        names: signer('limit-names'),
+        nameSigner: signer('limit-names'),
         canonicalLogin: logins.canonical,
         audit,
         resendAfterMs: 30_000,
@@ -300,7 +300,7 @@ export async function replicas({
             },
           },
         }),
-      { transactions, dedupKeys: signer('step-fingerprints'), metrics },
+      { transactions, dedupSigner: signer('step-fingerprints'), metrics },
     )
     return {
       acquires,
@@ -333,7 +333,7 @@ export async function replicas({
     amr: ['pwd'],
     expiresAtMs: now() + TTL_MS,
   })
-  const [name] = transactions.names(HANDLE)
+  const [name] = transactions.namesOf(HANDLE)
   const record = transactions.keyOf(name)
   /** Stores a transaction, by default under the newest name. */
   const keep = async (transaction: Transaction, key = record) => {

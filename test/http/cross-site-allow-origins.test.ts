@@ -24,7 +24,7 @@ async function site(origins = [PUBLIC, SPA]) {
   const { log, lines } = collectLog()
   const { allowOrigins } = createCrossSiteRules({
     origins,
-    hasSessionCookie: () => false,
+    sessionCookie: { isPresent: () => false },
     log,
     metrics: createMetrics({ processMetrics: false }),
   })

@@ -36,7 +36,7 @@ function createRules() {
   const { log, lines } = collectLog()
   const rules = createCrossSiteRules({
     origins: [PUBLIC, SPA],
-    hasSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
+    sessionCookie: { isPresent: (req) => req.headers.cookie?.includes('session=') === true },
     log,
     metrics,
   })

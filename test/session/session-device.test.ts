@@ -75,8 +75,8 @@ test('a device is recognized by a retired key, but not by a removed one', async 
 const requestWith = (headers: object) => ({ headers }) as Parameters<SessionCookie['isPresent']>[0]
 
 test('isPresent does not check the value of the cookie', async () => {
-  const { cookie } = await signedIn()
-  expect(cookie.isPresent(requestWith({ cookie: `${cookie.name}=x` }))).toBe(true)
-  expect(cookie.isPresent(requestWith({ cookie: 'other=x' }))).toBe(false)
-  expect(cookie.isPresent(requestWith({}))).toBe(false)
+  const { sessionCookie } = await signedIn()
+  expect(sessionCookie.isPresent(requestWith({ cookie: `${sessionCookie.name}=x` }))).toBe(true)
+  expect(sessionCookie.isPresent(requestWith({ cookie: 'other=x' }))).toBe(false)
+  expect(sessionCookie.isPresent(requestWith({}))).toBe(false)
 })

@@ -85,14 +85,14 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   const store = countTraffic(createMemoryStore({ monotonic: now, entries }), traffic)
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
-  const { object: cookie, restartWith: restartCookie } = restartable([FIRST_KEY], (masterKeys) =>
+  const { object: sessionCookie, restartWith: restartCookie } = restartable([FIRST_KEY], (masterKeys) =>
     createSessionCookie({ masterKeys, secure, sameSite }),
   )
   const devices = new Map<string, string>()
-  const readDeviceId = (req: Request) => {
+  const idIn = (req: Request) => {
     const { [DEVICE_HEADER]: given } = req.headers
     if (given !== undefined) return given === '' ? undefined : String(given)
-    return devices.get(cookie.readId(req) ?? '')
+    return devices.get(sessionCookie.idIn(req) ?? '')
   }
   const { object: voidTimes, restartWith: restartVoidTimes } = restartable([FIRST_KEY], (masterKeys) =>
     createVoidTimes({ store, masterKeys, ttlMs: ABSOLUTE_MS, isUsed: usesVoidTimes }),
@@ -101,8 +101,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     const sessionOptions = {
       store,
       masterKeys,
-      cookie,
-      readDeviceId,
+      sessionCookie,
+      deviceCookie: { idIn },
       idleMs,
       absoluteMs: ABSOLUTE_MS,
       extendEveryMs: EXTEND_EVERY_MS,
@@ -127,10 +127,10 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     publicOrigin: 'https://portal.example',
     sessions,
     endAllSessions,
-    cookie,
+    sessionCookie,
     oktaSignOut,
     signOutClears,
-    ensureDevice: () => undefined,
+    deviceCookie: { ensure: () => undefined },
     recentSignInMinutes: RECENT_MINUTES,
     now,
     log,
@@ -145,10 +145,10 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       method: 'POST',
       path: '/open',
       async handle(req, res) {
-        const deviceId = readDeviceId(req) ?? uuid()
-        const { id } = await openSession({ sessions, clock }, { ...GRANT, deviceId }, cookie.readId(req))
+        const deviceId = idIn(req) ?? uuid()
+        const { id } = await openSession({ sessions, clock }, { ...GRANT, deviceId }, sessionCookie.idIn(req))
         devices.set(id, deviceId)
-        res.append('Set-Cookie', cookie.setCookie(id)).json({ id })
+        res.append('Set-Cookie', sessionCookie.setCookie(id)).json({ id })
       },
     },
     {
@@ -216,7 +216,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     voidTimes,
     /** The keys of session records, without those of the indexes. */
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
-    cookie,
+    sessionCookie,
     metrics,
     log,
     lines,

@@ -30,7 +30,7 @@ function sessionsOn(store: Store, ...keys: readonly Buffer[]) {
     store,
     metrics,
     masterKeys,
-    readDeviceId: () => undefined,
+    deviceCookie: { idIn: () => undefined },
     idleMs: IDLE_MS,
     absoluteMs: 10 * IDLE_MS,
     extendEveryMs: 1000,

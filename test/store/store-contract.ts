@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { v4 as uuid } from 'uuid'
-import type { RecordChange } from '../../src/store/step-lock.ts'
+import type { RecordChange } from '../../src/store/locked-records.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeCounting } from './attempt-counters-contract.ts'
 

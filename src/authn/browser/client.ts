@@ -4,6 +4,7 @@ import { v4 as uuid } from 'uuid'
 import type { Signer } from '../../crypto/keys.ts'
 import { readCookie } from '../../http/cookies.ts'
 import { getRequestContext } from '../../http/request-context.ts'
+import type { SessionCookie } from '../../session/session-cookie.ts'
 
 /** The browser that sent a request, with the headers that are forwarded to Okta. */
 export interface Client {
@@ -25,12 +26,12 @@ const FINGERPRINT = /^[\x21-\x7e]{1,256}$/
 
 export interface ClientOfDeps {
   readonly deviceCookie: DeviceCookie
-  readonly sessionIdIn: (req: Request) => string | undefined
+  readonly sessionCookie: Pick<SessionCookie, 'idIn'>
   /** Origins that are forwarded; a request may get here with another `Origin`, or without one. */
   readonly forwardedOrigins: readonly string[]
 }
 
-export function createClientOf({ deviceCookie, sessionIdIn, forwardedOrigins }: ClientOfDeps) {
+export function createClientOf({ deviceCookie, sessionCookie, forwardedOrigins }: ClientOfDeps) {
   return (req: Request, res: Response): Client => {
     const { requestId, address } = getRequestContext(req)
     const fingerprint = req.headers['x-device-fingerprint']
@@ -42,7 +43,7 @@ export function createClientOf({ deviceCookie, sessionIdIn, forwardedOrigins }: 
       acceptLanguage: headerText(req.headers['accept-language']),
       fingerprint: typeof fingerprint === 'string' && FINGERPRINT.test(fingerprint) ? fingerprint : undefined,
       origin: forwardedOrigins.find((origin) => origin === req.headers.origin),
-      sessionId: sessionIdIn(req),
+      sessionId: sessionCookie.idIn(req),
     }
   }
 }

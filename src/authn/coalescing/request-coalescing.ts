@@ -9,9 +9,9 @@ import { isHandle, type TransactionStore } from '../transaction/transaction-stor
 import type { LockRequest } from './step-locks.ts'
 
 export interface RequestCoalescingDeps {
-  readonly transactions: Pick<TransactionStore, 'names'>
+  readonly transactions: Pick<TransactionStore, 'namesOf'>
   /** Signs dedup keys: HMACs, so that no key contains a body. */
-  readonly dedupKeys: Signer
+  readonly dedupSigner: Signer
   readonly metrics: Metrics
 }
 
@@ -30,8 +30,11 @@ interface InFlight {
   readonly outcomes: Map<string, Promise<StepOutcome>>
 }
 
-/** Runs a request; `lockRequest` is undefined if it begins a transaction. */
-export type Run = (
+/** Runs one request of a sign-in. Throws a refusal as a BrokerError. */
+export type RunRequest = (request: StepRequest, client: Client) => Promise<StepAnswer>
+
+/** `lockRequest` is undefined if the request begins a transaction. */
+export type RunStep = (
   request: StepRequest,
   lockRequest: LockRequest | undefined,
   client: Client,
@@ -43,11 +46,8 @@ export type Run = (
  * that begin one on two replicas, each calls Okta. The returned function throws a refusal as a
  * BrokerError, and 503 if too many requests of the transaction are in flight, identical or not.
  */
-export function coalesceRequests(
-  run: Run,
-  deps: RequestCoalescingDeps,
-): (request: StepRequest, client: Client) => Promise<StepAnswer> {
-  const { transactions, dedupKeys, metrics } = deps
+export function coalesceRequests(runStep: RunStep, deps: RequestCoalescingDeps): RunRequest {
+  const { transactions, dedupSigner, metrics } = deps
   /** By the newest name, or by the dedup key of a request that begins a transaction. */
   const byName = new Map<string, InFlight>()
 
@@ -80,13 +80,13 @@ export function coalesceRequests(
     const { content = [uuid()], maxConcurrent } = identityOf(request)
     // in a transaction, the fingerprint is left out, so that varying it does not gain attempts
     const scope = handle === undefined ? [client.device.id, client.fingerprint] : [client.device.id, handle]
-    const dedupKey = dedupKeys.sign(JSON.stringify([...scope, ...content]))
-    const names = handle === undefined ? undefined : transactions.names(handle)
+    const dedupKey = dedupSigner.sign(JSON.stringify([...scope, ...content]))
+    const names = handle === undefined ? undefined : transactions.namesOf(handle)
     const lockRequest = names && { names, dedupKey, pollPath: pollPathOf(request) }
     const name = names?.[0] ?? dedupKey
     const inFlight = enter(name, dedupKey, maxConcurrent)
     try {
-      return answerOrThrow(await join(inFlight, dedupKey, () => run(request, lockRequest, client)))
+      return answerOrThrow(await join(inFlight, dedupKey, () => runStep(request, lockRequest, client)))
     } finally {
       inFlight.requests -= 1
       if (inFlight.requests === 0) byName.delete(name)

@@ -8,7 +8,7 @@ import type { RecoveryCode } from './plan-recovery.ts'
 
 export interface CodeCooldownDeps {
   readonly store: Pick<Store, 'keyPrefix' | 'set' | 'delete'>
-  readonly names: Signer
+  readonly nameSigner: Signer
   readonly canonicalLogin: (login: string) => string
   readonly audit: Pick<StepAudit, 'limitHit'>
   readonly resendAfterMs: number
@@ -21,9 +21,9 @@ export type CodeCooldown = ReturnType<typeof createCodeCooldown>
  * not the user exists.
  */
 export function createCodeCooldown(deps: CodeCooldownDeps) {
-  const { store, names, canonicalLogin, audit, resendAfterMs } = deps
+  const { store, nameSigner, canonicalLogin, audit, resendAfterMs } = deps
   const keyFor = ({ login, factorType }: RecoveryCode) =>
-    keyOf(store, KEYS.recoverySent, names.sign(JSON.stringify([canonicalLogin(login), factorType])))
+    keyOf(store, KEYS.recoverySent, nameSigner.sign(JSON.stringify([canonicalLogin(login), factorType])))
 
   return {
     /** Throws 429 during the cooldown. */

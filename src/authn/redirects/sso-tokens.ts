@@ -20,10 +20,10 @@ export interface SsoTokensOptions {
   /** Whether the browser's Okta session ends before a redemption. */
   readonly signsOut: boolean
   /** For `signedOut` of the URL to which Okta's sign-out returns. */
-  readonly returns: Signer
+  readonly returnSigner: Signer
   readonly store: Store
   readonly seal: Seal
-  readonly names: Signer
+  readonly nameSigner: Signer
   readonly sessions: Pick<Sessions, 'get'>
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly log: Logger
@@ -71,7 +71,6 @@ export class SsoTokens {
     this.#options = options
     this.#records = createSealedRecords({
       ...options,
-      nameSigner: options.names,
       keyPattern: KEYS.ssoToken.pattern,
       schema: SsoRecord,
       kind: 'sso',
@@ -110,13 +109,13 @@ export class SsoTokens {
   }
 
   #returnUrl(handle: string, target: string): string {
-    const { publicOrigin, returns } = this.#options
-    const query = { token: handle, redirectUrl: target, signedOut: returns.sign(handle) }
+    const { publicOrigin, returnSigner } = this.#options
+    const query = { token: handle, redirectUrl: target, signedOut: returnSigner.sign(handle) }
     return `${publicOrigin}${PATH}?${new URLSearchParams(query)}`
   }
 
   #isReturn(handle: string, signedOut: unknown): boolean {
-    return typeof signedOut === 'string' && this.#options.returns.verify(handle, signedOut) !== 'wrong'
+    return typeof signedOut === 'string' && this.#options.returnSigner.verify(handle, signedOut) !== 'wrong'
   }
 
   /** Returns the record to its own device, once, even to concurrent requests. */

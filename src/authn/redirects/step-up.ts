@@ -16,10 +16,10 @@ export interface StepUpOptions extends LimitReachedDeps {
   readonly isEnabled: boolean
   readonly signInUrl: string
   readonly store: Pick<Store, 'keyPrefix' | 'preservesWriteOrder' | 'get' | 'swap' | 'countAttempt'>
-  readonly transactions: Pick<TransactionStore, 'names' | 'create' | 'end'>
+  readonly transactions: Pick<TransactionStore, 'namesOf' | 'create' | 'end'>
   readonly limitPerAddress: LimitConfig
-  readonly addressNames: Signer
-  readonly tokenNames: Signer
+  readonly addressSigner: Signer
+  readonly tokenSigner: Signer
   readonly audit: StepAudit
 }
 
@@ -68,11 +68,11 @@ export class StepUp {
   }
 
   async #enforceLimit(client: Client): Promise<void> {
-    const { store, limitPerAddress, addressNames } = this.#options
+    const { store, limitPerAddress, addressSigner } = this.#options
     const window = limitWindow({ keySuffix: '', name: 'step_up' }, limitPerAddress)
     const counting = networksForLimits(client.address).map(async ({ name, factor }) => {
       const max = window.maxAttempts * factor
-      const keyPrefix = limitKeyPrefix(store, addressNames.sign(name))
+      const keyPrefix = limitKeyPrefix(store, addressSigner.sign(name))
       const { full } = await store.countAttempt({ keyPrefix, windows: [{ ...window, maxAttempts: max }] })
       return full === undefined ? [] : [{ label: 'step_up', max, leftMs: full.leftMs }]
     })
@@ -89,13 +89,13 @@ export class StepUp {
    * index that lasted as long as the transaction would let anyone fill Redis.
    */
   async #storeTransaction(handle: string, imported: Transaction): Promise<void> {
-    const { store, transactions, tokenNames } = this.#options
+    const { store, transactions, tokenSigner } = this.#options
     const creating = transactions.create(handle, imported)
     // another import that reads the index must also find the record
     if (!store.preservesWriteOrder) await creating
-    const [newest, ...older] = tokenNames.signAll(imported.stateToken)
+    const [newest, ...older] = tokenSigner.signAll(imported.stateToken)
     const keyFor = (hmac: string) => keyOf(store, KEYS.importedToken, hmac)
-    const swapping = store.swap(keyFor(newest), transactions.names(handle)[0], INDEX_MS)
+    const swapping = store.swap(keyFor(newest), transactions.namesOf(handle)[0], INDEX_MS)
     const reading = older.map((hmac) => store.get(keyFor(hmac))) // while keys are rotated
     const [, ...former] = await allSettledOrThrow(creating, swapping, ...reading)
     await Promise.all(former.filter((name) => name !== undefined).map((name) => transactions.end(name)))

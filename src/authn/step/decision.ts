@@ -22,7 +22,7 @@ export interface Decision {
    * user, so the transaction could not be ended.
    */
   readonly unlessEnded?: { readonly userId: string; readonly sinceMs: number } | undefined
-  /** Links to keep, so that the browser can GET them. */
+  /** Links to store, so that the browser can GET them. */
   readonly offers?: readonly OfferedStep[]
   readonly events: readonly StepEvent[]
   /** Sent next, instead of an answer to the browser. */

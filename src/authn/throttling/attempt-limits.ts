@@ -1,4 +1,4 @@
-import type { AttemptLimits } from './limits.ts'
+import type { AttemptLimits } from './attempt-windows.ts'
 
 /**
  * The limits that operators can change, as in `config/default.json`: those that a NAT or the org's

@@ -215,7 +215,7 @@ export function byUserId(userId: string): NamedUser {
 }
 
 /** Whether Okta has named the user. */
-export function isUserId({ keyName: [kind] }: NamedUser): boolean {
+export function isNamedByOkta({ keyName: [kind] }: NamedUser): boolean {
   return kind === 'user'
 }
 

@@ -5,8 +5,8 @@ import { limitTimes } from '../../store/limits.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit/step-audit.ts'
 import type { Client } from '../browser/client.ts'
+import { type AttemptWindows, type ReachedLimit, reachedLimits } from './attempt-windows.ts'
 import type { Attempt } from './attempts.ts'
-import { type AttemptWindows, type ReachedLimit, reachedLimits } from './limits.ts'
 
 /** The store's result for the windows of the user, or those of the address. */
 export interface CountedWindows extends CountResult {

@@ -5,8 +5,6 @@ import type { WindowKey } from '../../store/attempt-counters.ts'
 import type { Store } from '../../store/store.ts'
 import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
-import { type Attempt, type AttemptResult, isRefusal, isRefusedCall, SENT, staysCounted } from './attempts.ts'
-import { type CountedWindows, type EnforceLimitsDeps, enforceLimits, refund } from './enforce-limits.ts'
 import {
   type AttemptWindows,
   isOfCall,
@@ -17,7 +15,9 @@ import {
   windowsOfAttempt,
   windowsOfCall,
   windowsOfUser,
-} from './limits.ts'
+} from './attempt-windows.ts'
+import { type Attempt, type AttemptResult, isRefusal, isRefusedCall, SENT, staysCounted } from './attempts.ts'
+import { type CountedWindows, type EnforceLimitsDeps, enforceLimits, refund } from './enforce-limits.ts'
 
 export type Throttling = ReturnType<typeof createThrottling>
 

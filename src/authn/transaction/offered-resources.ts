@@ -27,8 +27,8 @@ export interface OfferedResource {
 export interface OfferedResourcesDeps {
   readonly store: Store
   readonly seal: Seal
-  readonly names: Signer
-  readonly transactions: Pick<TransactionStore, 'names' | 'read'>
+  readonly nameSigner: Signer
+  readonly transactions: Pick<TransactionStore, 'namesOf' | 'read'>
   readonly log: Logger
   readonly metrics: Metrics
 }
@@ -59,20 +59,20 @@ export type OfferedResources = ReturnType<typeof createOfferedResources>
  * may have been offered the same path.
  */
 export function createOfferedResources(deps: OfferedResourcesDeps) {
-  const { store, names, transactions } = deps
-  const records = createSealedRecords({ ...deps, ...STORED, nameSigner: names })
+  const { store, nameSigner, transactions } = deps
+  const records = createSealedRecords({ ...deps, ...STORED })
 
   /**
    * Replaces Okta's token in the path of a picture. The same device and path always get the same
    * handle.
    */
   const pictureHandle = (device: string, upstreamPath: string): string =>
-    names.sign(JSON.stringify(['picture', device, upstreamPath]))
+    nameSigner.sign(JSON.stringify(['picture', device, upstreamPath]))
 
-  const keepOne = async (name: string, path: string, by: OfferingTransaction) => {
+  const addOne = async (name: string, path: string, by: OfferingTransaction) => {
     const [key] = records.keysOf(name)
     const earlier = records.open(await store.get(key), key)?.transactions ?? []
-    const offeredBy = [...new Set([...transactions.names(by.handle), ...earlier])].slice(0, MAX_NAMES)
+    const offeredBy = [...new Set([...transactions.namesOf(by.handle), ...earlier])].slice(0, MAX_NAMES)
     const { stateTokens, ttlMs } = by
     await records.write(name, { version: 1, path, stateTokens, transactions: offeredBy }, ttlMs)
   }
@@ -80,10 +80,10 @@ export function createOfferedResources(deps: OfferedResourcesDeps) {
   return {
     pictureHandle,
 
-    async keep(device: string, offered: readonly OfferedStep[], by: OfferingTransaction): Promise<void> {
+    async add(device: string, offered: readonly OfferedStep[], by: OfferingTransaction): Promise<void> {
       const kept = offered.map(async ({ path, query }) => {
         const publicPath = publicPathOf(path, () => pictureHandle(device, path))
-        if (publicPath !== undefined) await keepOne(nameOf(device, publicPath), path + query, by)
+        if (publicPath !== undefined) await addOne(nameOf(device, publicPath), path + query, by)
       })
       await Promise.all(kept)
     },

@@ -5,8 +5,8 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../revocation/user-keys.ts'
 import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
 import { KEYS, keyOf } from '../../store/keys.ts'
+import type { RecordChange } from '../../store/locked-records.ts'
 import { createSealedRecords } from '../../store/sealed-records.ts'
-import type { RecordChange } from '../../store/step-lock.ts'
 import type { Store } from '../../store/store.ts'
 import { LIFETIME, Transaction } from './transaction.ts'
 
@@ -15,7 +15,7 @@ export type TransactionStore = ReturnType<typeof createTransactionStore>
 export interface TransactionStoreOptions {
   readonly store: Store
   readonly seal: Seal
-  readonly names: Signer
+  readonly nameSigner: Signer
   readonly openTransactions: Pick<UserKeys, 'add' | 'remove'>
   readonly log: Logger
   readonly metrics: Metrics
@@ -41,11 +41,10 @@ export function isHandle(value: string): boolean {
  * uses the same names.
  */
 export function createTransactionStore(options: TransactionStoreOptions) {
-  const { store, names, openTransactions, now } = options
+  const { store, nameSigner, openTransactions, now } = options
   const keyFor = (name: string) => keyOf(store, KEYS.transaction, name)
   const records = createSealedRecords<Transaction>({
     ...options,
-    nameSigner: names,
     keyPattern: KEYS.transaction.pattern,
     schema: Transaction,
     kind: 'transaction',
@@ -55,7 +54,7 @@ export function createTransactionStore(options: TransactionStoreOptions) {
 
   return {
     /** One name for each of SECRET_KEYS, the newest first. */
-    names: names.signAll,
+    namesOf: nameSigner.signAll,
     keyOf: keyFor,
     /** undefined if there is no record, or it is unreadable: the transaction counts as expired. */
     open: records.open,

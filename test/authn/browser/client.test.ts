@@ -14,7 +14,11 @@ async function clientFrom(
     signer: createSigner([Buffer.alloc(32, 1)], 'device-cookie'),
     secure: true,
   })
-  const clientOf = createClientOf({ deviceCookie, sessionIdIn: () => undefined, forwardedOrigins })
+  const clientOf = createClientOf({
+    deviceCookie,
+    sessionCookie: { idIn: () => undefined },
+    forwardedOrigins,
+  })
   const { ask } = keep(
     await serve({
       trusted,

@@ -91,7 +91,7 @@ describe('a transaction', () => {
     const { okta, started, finish } = gate()
     const late = failureOf(replica().run(STATE, okta))
     await until(() => started() === 1)
-    await transactions.end(transactions.names(HANDLE)[0])
+    await transactions.end(transactions.namesOf(HANDLE)[0])
     finish(withToken('late'))
     expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
     expect([await stored(), shared()]).toEqual([undefined, []])
@@ -109,7 +109,7 @@ describe('while SECRET_KEYS has several keys', () => {
   }
 
   function namesOf(transactions: TransactionStore): [string, string] {
-    const [newest, retired] = transactions.names(HANDLE)
+    const [newest, retired] = transactions.namesOf(HANDLE)
     return [newest, retired ?? '']
   }
 

@@ -34,7 +34,7 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
       set: async () => true,
     },
     limits: attemptLimits(defaultTunables().limits),
-    names: createSigner([Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
+    nameSigner: createSigner([Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
     logins: createLoginNames([]),
     knownDevices: { add: async () => {} },
     audit: { limitHit: () => {} },

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { StepAudit } from '../../../src/authn/audit/step-audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
+import { windowsOfAttempt } from '../../../src/authn/throttling/attempt-windows.ts'
 import type { Attempt, AttemptResult } from '../../../src/authn/throttling/attempts.ts'
-import { windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
@@ -41,14 +41,14 @@ function throttlingOn(
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const logins = createLoginNames(loginDomains)
-  const names = createSigner(keys, 'limit-names')
+  const nameSigner = createSigner(keys, 'limit-names')
   const audit = new StepAudit({
     log,
     metrics,
     hashes: createSigner(keys, 'log-hashes'),
     canonicalLogin: logins.canonical,
   })
-  const limiting = { store, limits: attemptLimits(defaultTunables().limits), names, logins }
+  const limiting = { store, limits: attemptLimits(defaultTunables().limits), nameSigner, logins }
   const throttling = createThrottling({
     ...limiting,
     store: { ...store, ...changed },

@@ -41,7 +41,7 @@ const BEGUN: Transaction = { ...createTransaction(DEVICE, ALICE.login, 0), userI
  * one.
  */
 const transactions = {
-  names: (handle: string) => [`new ${handle}`, `former ${handle}`] as const,
+  namesOf: (handle: string) => [`new ${handle}`, `former ${handle}`] as const,
   read: async (name: string) => open.get(name),
 }
 const isOpen = (handle: string, transaction = BEGUN) => open.set(`former ${handle}`, transaction)
@@ -55,10 +55,10 @@ let parts: ReturnType<typeof resourcesOn>
 function resourcesOn(...keys: readonly Buffer[]) {
   const store = createMemoryStore({ entries, monotonic: () => 0 })
   const seal = createSeal(keys, 'offer')
-  const names = createSigner(keys, 'offer-names')
+  const nameSigner = createSigner(keys, 'offer-names')
   const { log, lines } = collectLog()
   const metrics = createMetrics()
-  const resources = createOfferedResources({ store, seal, names, transactions, log, metrics })
+  const resources = createOfferedResources({ store, seal, nameSigner, transactions, log, metrics })
   return { resources, store, seal, metrics, log, lines }
 }
 
@@ -72,7 +72,7 @@ beforeEach(() => {
 })
 
 const keep = (path: string, { handle = HANDLE, stateTokens = [STATE_TOKEN] } = {}) =>
-  parts.resources.keep(DEVICE, [offeredGet(path)], { handle, stateTokens, ttlMs: TTL_MS })
+  parts.resources.add(DEVICE, [offeredGet(path)], { handle, stateTokens, ttlMs: TTL_MS })
 const publicPicture = () =>
   `/api/v1/users/00u1/factors/ost1/qr/${parts.resources.pictureHandle(DEVICE, PICTURE)}`
 

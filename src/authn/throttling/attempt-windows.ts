@@ -19,7 +19,7 @@ import {
   byLogin,
   byUserId,
   countedUser,
-  isUserId,
+  isNamedByOkta,
   type NamedUser,
 } from './attempts.ts'
 
@@ -53,7 +53,7 @@ const WINDOWS = ['burst', 'sustained', 'inARow'] as const
 export interface LimitsDeps {
   readonly store: Pick<Store, 'keyPrefix'>
   readonly limits: AttemptLimits
-  readonly names: Signer
+  readonly nameSigner: Signer
   readonly logins: LoginNames
 }
 
@@ -124,16 +124,16 @@ export function windowsEndedBySignIn(
  * a device or transaction are not included, because no index lists them.
  */
 export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly WindowGroup[] {
-  const { limits, names, logins } = deps
+  const { limits, nameSigner, logins } = deps
   // logins with and without a domain share one key prefix
   const byLogins = user.logins.map((login) => byLogin(logins, logins.canonical(login)))
   return [byUserId(user.userId), ...byLogins].flatMap(({ keyName, candidates }) => {
-    const ids = [...new Set(['', ...candidates.map((name) => idIn(names, keyName, name))])]
+    const ids = [...new Set(['', ...candidates.map((name) => idIn(nameSigner, keyName, name))])]
     const windows = ATTEMPT_KINDS.flatMap((kind) => [
       ...windowsIn(limits[kind], kind, 'perUser', '', ids).flatMap(withShort),
       ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownUser', id)),
     ])
-    return names
+    return nameSigner
       .signAll(JSON.stringify(keyName))
       .map((signed) => ({ keyPrefix: limitKeyPrefix(deps.store, signed), windows }))
   })
@@ -154,32 +154,32 @@ export function reachedLimits(attempt: AttemptWindows, { overridden, full }: Cou
 }
 
 function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
-  const { names, logins } = deps
+  const { nameSigner, logins } = deps
   const user = countedUser(logins, attempt)
   if (user === undefined) return []
   const { keyPrefix, device, known, signedIn } = deviceKeys(deps, user, client)
   const { kind, handle } = attempt
-  const inARow = user.candidates.map((candidate) => idIn(names, user.keyName, candidate))
+  const inARow = user.candidates.map((candidate) => idIn(nameSigner, user.keyName, candidate))
   const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
   const ofName = (scope: Scope, ...name: string[]) =>
-    deps.limits[kind][scope] === undefined ? [] : windowsOf(scope, hmac(names, ...name))
+    deps.limits[kind][scope] === undefined ? [] : windowsOf(scope, hmac(nameSigner, ...name))
   const perTransaction = handle === undefined ? [] : ofName('perTransaction', 'transaction', handle)
   const perDevice = ofName('perDevice', 'device', client.device.id, ...user.keyName)
   const windows = [...windowsOf('perUser', '', inARow), ...perDevice, ...perTransaction]
-  const windowsIfKnown = [
+  const ifKnown = [
     ...windowsIn(deps.limits.call, 'call', 'perKnownDevice', device),
     ...(kind === 'call' ? [] : windowsOf('perKnownDevice', device)),
-    ...windowsOf('perKnownUser', idIn(names, user.keyName, user.distinct)),
+    ...windowsOf('perKnownUser', idIn(nameSigner, user.keyName, user.distinct)),
     ...perTransaction,
   ]
   const [ifKeyExists, ...formerKnownDeviceKeys] = known
   // Anyone can make up names, but not the ids of Okta's users.
-  const shorten = isUserId(user) ? undefined : { unlessKeyExists: signedIn, toTtlMs: DAY_MS }
+  const shorten = isNamedByOkta(user) ? undefined : { unlessKeyExists: signedIn, toTtlMs: DAY_MS }
   return [
     {
       keyPrefix,
       windows,
-      override: { ifKeyExists, windows: windowsIfKnown },
+      override: { ifKeyExists, windows: ifKnown },
       ...(shorten && { shorten }),
       formerKnownDeviceKeys,
     },
@@ -191,28 +191,28 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
  * trip.
  */
 function ofAddress(
-  { store, limits, names }: LimitsDeps,
+  { store, limits, nameSigner }: LimitsDeps,
   { kind }: Attempt,
   client: Client,
 ): AttemptWindows[] {
   const windows = windowsIn(limits[kind], kind, 'perAddress')
   if (windows.length === 0) return []
   return networksForLimits(client.address).map(({ name, factor }) => ({
-    keyPrefix: limitKeyPrefix(store, hmac(names, 'address', name)),
+    keyPrefix: limitKeyPrefix(store, hmac(nameSigner, 'address', name)),
     windows: windows.map((window) => ({ ...window, maxAttempts: window.maxAttempts * factor })),
   }))
 }
 
 function endedUnder(deps: LimitsDeps, user: NamedUser, client: Client) {
   const { keyPrefix, device, known, signedIn } = deviceKeys(deps, user, client)
-  const id = idIn(deps.names, user.keyName, user.distinct)
+  const id = idIn(deps.nameSigner, user.keyName, user.distinct)
   const windows = (['password', 'code'] as const).flatMap((kind) => [
     ...withShort(windowName(kind, 'perUser', id, 'inARow')),
     windowName(kind, 'perKnownDevice', device, 'inARow'),
     windowName(kind, 'perKnownUser', id, 'inARow'),
   ])
   const ended = { keyPrefix, windows, knownDeviceKey: known[0] }
-  return isUserId(user) ? ended : { ...ended, signedInKey: signedIn }
+  return isNamedByOkta(user) ? ended : { ...ended, signedInKey: signedIn }
 }
 
 /** A window, and where it is if it is shortened. */
@@ -258,12 +258,12 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
  * is or was within 90 days.
  */
 function deviceKeys(
-  { store, names }: Pick<LimitsDeps, 'store' | 'names'>,
+  { store, nameSigner }: Pick<LimitsDeps, 'store' | 'nameSigner'>,
   { keyName, distinct }: NamedUser,
   client: Client,
 ) {
-  const users = names.signAll(JSON.stringify(keyName))
-  const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
+  const users = nameSigner.signAll(JSON.stringify(keyName))
+  const devices = nameSigner.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
   const knownKey = (user: string, key: number) => keyOf(store, KEYS.knownDevice, user, devices[key] ?? '')
   const [newest, ...former] = users
   const known = [knownKey(newest, 0), ...former.map((user, n) => knownKey(user, n + 1))] as const
@@ -272,10 +272,10 @@ function deviceKeys(
 }
 
 /** Separates users who share a key prefix. Empty for the user whose name is that of the prefix. */
-function idIn(names: Signer, keyName: readonly string[], name: readonly string[]): string {
-  return name.join() === keyName.join() ? '' : hmac(names, ...name)
+function idIn(nameSigner: Signer, keyName: readonly string[], name: readonly string[]): string {
+  return name.join() === keyName.join() ? '' : hmac(nameSigner, ...name)
 }
 
-function hmac(names: Signer, ...parts: string[]): string {
-  return names.sign(JSON.stringify(parts))
+function hmac(nameSigner: Signer, ...parts: string[]): string {
+  return nameSigner.sign(JSON.stringify(parts))
 }

@@ -1,5 +1,5 @@
 /** The step lock and the commit of a step, one part of the store contract (`store.ts`). */
-export interface StepLock {
+export interface LockedRecords {
   /** Acquires the lock of a record if it is free, and reads the record, in one round trip. */
   acquire(request: AcquireRequest): Promise<Acquired>
 

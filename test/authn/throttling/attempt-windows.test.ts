@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
+import { windowsEndedBySignIn, windowsOfAttempt } from '../../../src/authn/throttling/attempt-windows.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { windowsEndedBySignIn, windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { createLoginNames } from '../../../src/login-names.ts'
@@ -10,7 +10,7 @@ import { CLIENT as client } from '../test-client.ts'
 const deps = {
   store: { keyPrefix: 'gatehouse:' },
   limits: attemptLimits(defaultTunables().limits),
-  names: createSigner([Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
+  nameSigner: createSigner([Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
   logins: createLoginNames([]),
 }
 const code: Attempt = { kind: 'code', operation: 'verify' }
