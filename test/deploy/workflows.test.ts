@@ -36,7 +36,7 @@ describe('actionlint', () => {
 
   test('accepts the workflows', () => {
     const { status, stdout } = lint('.github/workflows/*.yml')
-    expect([status, stdout]).toEqual([0, expect.stringContaining('Checking 2 workflow files')])
+    expect([status, stdout]).toEqual([0, expect.stringContaining('Checking 2 workflow file')])
   })
 
   test('reports a permission that does not exist', () => {
