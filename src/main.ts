@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config-error.ts'
+import { listenVariable } from './config/listen-variable.ts'
 import { type Config, loadConfig } from './config/load-config.ts'
 import { configNotes } from './config/notes.ts'
 import { generateKey } from './config/secret-values.ts'
@@ -169,11 +170,15 @@ function stopOnSignal(stop: () => Promise<void>): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
 }
 
-async function listen(name: string, listener: Listener, { port, host }: Config['listen']): Promise<void> {
+async function listen(
+  name: 'public' | 'ops',
+  listener: Listener,
+  { port, host }: Config['listen'],
+): Promise<void> {
   try {
     log.info('listening', { name, port: await listener.listen(port, host), host })
   } catch (error) {
-    log.error('listen_failed', { name, port, host }, error)
+    log.error('listen_failed', { name, port, host, variables: listenVariable(name, error) }, error)
     process.exit(1) // the store's connection would keep the process alive
   }
 }

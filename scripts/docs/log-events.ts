@@ -40,7 +40,7 @@ export const LOG_EVENT_TEXTS: {
     unhandled_rejection:
       'An unexpected error in the broker. The process exits with 1. → Report it with the `error` field.',
     listen_failed:
-      'A listener (`name`) could not bind to its port, probably in use. The process exits with 1. → See `host`, `port` and the code in `error`.',
+      'A listener (`name`) could not bind to its address or port, probably in use. The process exits with 1. → Change the variable in `variables`; see `host`, `port` and the code in `error`.',
     stop_failed: 'The shutdown failed. The process exits with 1. → See `error`.',
   },
 

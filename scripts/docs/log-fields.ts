@@ -74,7 +74,10 @@ export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
   retryAfterSeconds: { meaning: 'time until the next attempt' },
   lifetimeMs: { meaning: 'lifetime of a token' },
   revision: { meaning: 'commit of the build' },
-  variables: { meaning: '`configured`: the names of the variables that are set, separated by commas' },
+  variables: {
+    meaning:
+      '`configured`: the names of the variables that are set, separated by commas. `listen_failed`: the one to change',
+  },
   audit: { meaning: '`true` for audit events' },
   error: {
     meaning: 'name, code and stack frames of an error, without its message',

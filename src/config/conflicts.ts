@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type tldts from 'tldts'
 import { missing } from './environment.ts'
+import { areExpired } from './secret-values.ts'
 import { VARIABLE_NAMES, type Values, type VariableName } from './variables.ts'
 
 const require = createRequire(import.meta.url)
@@ -10,7 +11,7 @@ type Conflict = readonly [VariableName, string]
 type IsSet = (name: VariableName) => boolean
 
 /** Problems between several variables. A variable that is not valid by itself is undefined here. */
-export function* conflictsIn(values: Partial<Values>, isSet: IsSet): Generator<Conflict> {
+export function* conflictsIn(values: Partial<Values>, isSet: IsSet, nowMs: number): Generator<Conflict> {
   const { PORT, OPS_PORT } = values
   if (PORT === OPS_PORT && PORT !== undefined && PORT !== 0)
     yield ['OPS_PORT', 'must be a different port from PORT']
@@ -21,6 +22,7 @@ export function* conflictsIn(values: Partial<Values>, isSet: IsSet): Generator<C
   if (OPS_TOKENS?.value.some(({ token }) => token === OPS_TOKEN?.value))
     yield ['OPS_TOKEN', 'is one of OPS_TOKENS too: its calls would have two names']
   yield* conflictsOfRedis(values, isSet)
+  yield* expiredForRedis(values, nowMs)
   yield* conflictsOfPam(values, isSet)
 }
 
@@ -38,12 +40,26 @@ function* conflictsOfRedis(values: Partial<Values>, isSet: IsSet): Generator<Con
     yield ['REDIS_KEY_FILE', 'does not belong to the first certificate of REDIS_CERT_FILE']
 }
 
+/**
+ * Nothing works without Redis. An authority of Okta that has expired is only a note: open sessions
+ * need no Okta.
+ */
+function* expiredForRedis(values: Partial<Values>, nowMs: number): Generator<Conflict> {
+  const { REDIS_CA_FILE, REDIS_CERT_FILE } = values
+  if (REDIS_CA_FILE !== undefined && areExpired(REDIS_CA_FILE, nowMs).every(Boolean))
+    yield ['REDIS_CA_FILE', 'every certificate in it has expired']
+  if (REDIS_CERT_FILE !== undefined && areExpired(REDIS_CERT_FILE, nowMs)[0])
+    yield ['REDIS_CERT_FILE', 'its first certificate has expired']
+}
+
 function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Generator<Conflict> {
   const { SIGN_IN_URL, ALLOWED_ORIGINS, AUTHN_BASE_URL, AUTHN_LINK_ORIGINS = [] } = values
   // every link of Okta would lead to the broker, and the broker would call itself
   if (AUTHN_BASE_URL === publicUrl) yield ['PUBLIC_URL', `must not be AUTHN_BASE_URL${ORG_ADDRESS}`]
   if (AUTHN_LINK_ORIGINS.includes(publicUrl))
     yield ['PUBLIC_URL', `must not be one of AUTHN_LINK_ORIGINS${ORG_ADDRESS}`]
+  if (values.PAM_BASE_URL === publicUrl)
+    yield ['PAM_BASE_URL', 'must not be PUBLIC_URL: it is the address of the broker, not of PAM']
   for (const [index, origin] of (ALLOWED_ORIGINS ?? []).entries())
     if (siteOf(origin) !== siteOf(publicUrl)) yield ['ALLOWED_ORIGINS', `entry ${index + 1} ${OTHER_SITE}`]
   // a page on another origin would get a handle that it cannot use

@@ -12,11 +12,11 @@ import type { Values, VariableName } from './variables.ts'
 export type Config = ReturnType<typeof loadConfig>
 
 /** @throws ConfigError with every problem, by name and without a value */
-export function loadConfig(env: Environment, readFile?: ReadFile) {
+export function loadConfig(env: Environment, readFile?: ReadFile, nowMs: number = Date.now()) {
   const { sources, values, problems: ofVariables } = readEnvironment(env, readFile)
   const sourceOf = (name: VariableName) => sources.find((source) => source.name === name)
   const isSet = (name: VariableName) => (sourceOf(name)?.text ?? sourceOf(name)?.path) !== undefined
-  const conflicts = [...conflictsIn(values, isSet)].map(
+  const conflicts = [...conflictsIn(values, isSet, nowMs)].map(
     ([name, reason]) => `${sourceOf(name)?.label}: ${reason}`,
   )
   const problems = [...ofVariables, ...conflicts, ...misspelledVariables(env)]
@@ -69,6 +69,7 @@ function configOf(values: Values) {
     secretKeys: values.SECRET_KEYS,
     pam: pamOf(values),
     egress: egressOf(values),
+    certificates: certificatesOf(values),
     session: sessionOf(values),
     tunables: values.CONFIG_FILE,
     tracing: tracingOf(values),
@@ -92,6 +93,12 @@ function egressOf(values: Values) {
     httpsProxy: values.HTTPS_PROXY,
     noProxy: values.NO_PROXY,
   }
+}
+
+/** By variable, for the notes on those that have expired. */
+function certificatesOf(values: Values) {
+  const { UPSTREAM_CA_FILE, NODE_EXTRA_CA_CERTS, REDIS_CA_FILE, REDIS_CERT_FILE } = values
+  return { UPSTREAM_CA_FILE, NODE_EXTRA_CA_CERTS, REDIS_CA_FILE, REDIS_CERT_FILE }
 }
 
 function redisOf(values: Values) {

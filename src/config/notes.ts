@@ -2,11 +2,12 @@ import { ROLES } from '../pam/roles.ts'
 import { isAddressRange, noProxyFor } from '../upstream/no-proxy.ts'
 import type { Environment } from './environment.ts'
 import type { Config } from './load-config.ts'
+import { areExpired } from './secret-values.ts'
 
 /**
  * Notes on valid but unusual settings. Each begins with the variable's name and contains no value.
  */
-export function configNotes(config: Config, env: Environment): string[] {
+export function configNotes(config: Config, env: Environment, nowMs: number = Date.now()): string[] {
   const { authn, egress, pam, publicUrl, session, trustProxy } = config
   const knownRoles: ReadonlySet<string> = new Set(ROLES)
   const roles = pam?.directory.kind === 'rules' ? pam.directory.roles : []
@@ -37,7 +38,16 @@ export function configNotes(config: Config, env: Environment): string[] {
       knownRoles.has(role),
     ),
   }
-  return Object.entries(unusual).flatMap(([note, isUnusual]) => (isUnusual ? note : []))
+  const notes = Object.entries(unusual).flatMap(([note, isUnusual]) => (isUnusual ? note : []))
+  return [...notes, ...expiredIn(config, nowMs)]
+}
+
+function expiredIn({ certificates }: Config, nowMs: number): string[] {
+  return Object.entries(certificates).flatMap(([name, pem]) =>
+    pem !== undefined && areExpired(pem, nowMs).some(Boolean)
+      ? `${name}: has certificates that have expired. Replace them`
+      : [],
+  )
 }
 
 /** A host name or a domain, with a port or without, or an address. */

@@ -33,7 +33,10 @@ export const wholeNumber = (min: number, max: number) =>
     .transform(Number)
     .pipe(z.int().min(min).max(max))
 
-export const onOrOff = z.enum(['on', 'off']).transform((text) => text === 'on')
+/** YAML 1.1 reads `on` without quotes as true. */
+export const onOrOff = z
+  .enum(['on', 'off'], 'must be on or off; in YAML, write it in quotes')
+  .transform((text) => text === 'on')
 
 /** In lower case. A single label is allowed: Windows domains have one. */
 export const domain = matching(

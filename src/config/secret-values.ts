@@ -43,10 +43,17 @@ export const secretKeys = listOf(
 
 /** One or more PEM certificates, without the text between them, which may have a private key. */
 export const certificates = readBy((text) => {
-  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? ['']
+  const found = pemsIn(text)
   for (const pem of found) new X509Certificate(pem)
   return `${found.join('\n')}\n`
 }, 'has no PEM certificate, or one that cannot be read')
+
+const pemsIn = (text: string): readonly string[] =>
+  text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? ['']
+
+/** For each of the PEM certificates, in order. */
+export const areExpired = (text: string, nowMs: number): readonly boolean[] =>
+  pemsIn(text).map((pem) => Date.parse(new X509Certificate(pem).validTo) < nowMs)
 
 export const privateKey = readBy((text) => {
   createPrivateKey(text)

@@ -69,9 +69,38 @@ const SHAPE = z
   )
 
 /** The defaults with the changes of `CONFIG_FILE`. */
-export const changedTunables = readBy((text): unknown => JSON.parse(text), 'is not JSON')
+export const changedTunables = readBy((text) => {
+  JSON.parse(text)
+  return text
+}, 'is not JSON')
+  .pipe(readBy(parseWithoutRepeatedNames))
   .transform((changes) => merge(readDefaults(), changes))
   .pipe(SHAPE)
+
+/** `JSON.parse` would use the last one, and say nothing. */
+function parseWithoutRepeatedNames(json: string): unknown {
+  const path = repeatedName(json)
+  if (path !== undefined) throw new Error(`${path}: is given twice`)
+  return JSON.parse(json)
+}
+
+/** The path of a name that an object has twice. */
+function repeatedName(json: string): string | undefined {
+  const open: { readonly path: string; readonly names: Set<string> }[] = []
+  let path = ''
+  for (const [token, text, colon] of json.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g)) {
+    const parent = open.at(-1)
+    if (token === '{' || token === '[') open.push({ path, names: new Set() })
+    else if (token === '}' || token === ']') open.pop()
+    else if (text !== undefined && colon !== undefined && parent !== undefined) {
+      const name = String(JSON.parse(text))
+      path = parent.path === '' ? name : `${parent.path}.${name}`
+      if (parent.names.has(name)) return path
+      parent.names.add(name)
+    }
+  }
+  return undefined
+}
 
 export const defaultTunables = (): Tunables => changedTunables.parse('{}')
 

@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
 import { KEY_PREFIX } from '../store/keys.ts'
@@ -12,7 +13,11 @@ import * as url from './url-values.ts'
 const notPlaceholder = matching(/^(?!.*replace-with-)/s, 'is still the placeholder of the example')
 const secret = <T>(schema: z.ZodType<T, string>) => notPlaceholder.pipe(schema).transform(createSecret)
 const listenHost = z.union([z.hostname(), z.ipv6()], 'must be an IP address or a host name')
-const port = wholeNumber(0, 65_535)
+/** Kubernetes names such a variable after a Service: `OPS_PORT` for one called `ops`. */
+const port = matching(
+  /^(?!(tcp|udp|sctp):\/\/)/i,
+  'must be a port. Kubernetes sets it to a URL for a Service of this name: set enableServiceLinks: false in the pod, or rename the Service',
+).pipe(wholeNumber(0, 65_535))
 
 /**
  * An address or a CIDR. With a few ranges larger than these, every address would be a proxy's.
@@ -23,12 +28,27 @@ const proxyAddress = z
     [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
     'must be the address or CIDR of a proxy, such as 10.0.0.10',
   )
+  .refine((text) => !/\/[0-6]$|^[^:]+\/7$/.test(text), {
+    error: 'must not be larger than /8 (IPv6: /7), or callers could choose their own addresses',
+    abort: true,
+  })
+  .refine((text) => !/^::ffff:/i.test(text), {
+    error: 'must be written as IPv4, not as an IPv4-mapped address',
+    abort: true,
+  })
+  // 10.0.0.10/8 is sixteen million addresses, and may have been meant as one
   .refine(
-    (text) => !/\/[0-6]$|^[^:]+\/7$/.test(text),
-    'must not be larger than /8 (IPv6: /7), or callers could choose their own addresses',
+    isNetworkAddress,
+    'has bits of its address beyond the prefix: write one address, or the first address of the network',
   )
-  .refine((text) => !/^::ffff:/i.test(text), 'must be written as IPv4, not as an IPv4-mapped address')
   .transform((text) => (text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`))
+
+function isNetworkAddress(text: string): boolean {
+  if (!text.includes('/')) return true
+  const [address] = ipaddr.parseCIDR(text)
+  const { [address.kind() === 'ipv4' ? 'IPv4' : 'IPv6']: family } = ipaddr
+  return family.networkAddressFromCIDR(text).toString() === address.toString()
+}
 
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio']
 

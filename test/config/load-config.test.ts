@@ -5,6 +5,9 @@ import { generateKey } from '../../src/config/secret-values.ts'
 import { makeCertificates } from '../support/redis-certificates.ts'
 import { KEY, load, PAM, problemsOf } from './valid-environment.ts'
 
+/** Before Node’s oldest authority ends. */
+const IN_2020 = Date.UTC(2020, 0, 1)
+
 test('the required variables alone make a valid configuration', () => {
   const { secretKeys, authn, redis, tunables, ...rest } = load()
 
@@ -114,7 +117,7 @@ test('certificates are read from the named files', () => {
   const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
   const config = load(
     { UPSTREAM_CA_FILE: '/upstream', REDIS_CA_FILE: '/redis', REDIS_URL: 'rediss://redis' },
-    { readFile: (path) => (path === '/upstream' ? one : two) },
+    { readFile: (path) => (path === '/upstream' ? one : two), nowMs: IN_2020 },
   )
   expect(config.egress.ca).toEqual([`${one}\n`])
   expect(config.redis.ca).toBe(`${two}\n`)
@@ -139,7 +142,10 @@ test('variables that depend on a missing variable are not reported as well', () 
     }),
   ).toEqual(required('PUBLIC_URL'))
   expect(
-    problemsOf({ REDIS_URL: undefined, REDIS_CA_FILE: '/ca' }, { readFile: () => rootCertificates[0] ?? '' }),
+    problemsOf(
+      { REDIS_URL: undefined, REDIS_CA_FILE: '/ca' },
+      { readFile: () => rootCertificates[0] ?? '', nowMs: IN_2020 },
+    ),
   ).toEqual(required('REDIS_URL'))
 })
 
@@ -232,7 +238,8 @@ test.each(['rediss+sentinel://s1:26379/0?name=main', 'REDISS+cluster://c1:6379']
   'REDIS_CA_FILE is accepted for %s',
   (url) => {
     const ca = rootCertificates[0] ?? ''
-    expect(problemsOf({ REDIS_URL: url, REDIS_CA_FILE: '/ca' }, { readFile: () => ca })).toEqual([])
+    const options = { readFile: () => ca, nowMs: IN_2020 }
+    expect(problemsOf({ REDIS_URL: url, REDIS_CA_FILE: '/ca' }, options)).toEqual([])
   },
 )
 
@@ -242,9 +249,14 @@ describe('a client certificate for Redis', () => {
     own.remove()
     other.remove()
   })
+  const DAY_MS = 86_400_000
   const BOTH = 'REDIS_KEY_FILE: must be set if REDIS_CERT_FILE is, and only then'
-  const problems = (REDIS_CERT_FILE: string, REDIS_KEY_FILE: string, REDIS_URL = 'rediss://redis') =>
-    problemsOf({ REDIS_URL, REDIS_CERT_FILE, REDIS_KEY_FILE })
+  const problems = (
+    REDIS_CERT_FILE: string,
+    REDIS_KEY_FILE: string,
+    REDIS_URL = 'rediss://redis',
+    nowMs = Date.now(),
+  ) => problemsOf({ REDIS_URL, REDIS_CERT_FILE, REDIS_KEY_FILE }, { nowMs })
 
   test('and its key are read, and the key is hidden', () => {
     const config = load({
@@ -285,9 +297,26 @@ describe('a client certificate for Redis', () => {
       () => problems(own.certFile, own.keyFile, 'redis+cluster://redis'),
       'REDIS_CERT_FILE: requires a REDIS_URL over TLS, such as rediss://',
     ],
+    [
+      'that has expired',
+      () => problems(own.certFile, own.keyFile, 'rediss://redis', Date.now() + 3 * DAY_MS),
+      'REDIS_CERT_FILE: its first certificate has expired',
+    ],
   ])('%s is refused', (_, found, problem) => {
     expect(found()).toEqual([problem])
   })
+})
+
+test('an authority for Redis that has expired is refused, unless another one in the file has not', () => {
+  const [one = '', ...others] = rootCertificates
+  const problemsAt = (year: number, pem: string) =>
+    problemsOf(
+      { REDIS_URL: 'rediss://redis', REDIS_CA_FILE: '/ca.pem' },
+      { readFile: () => pem, nowMs: Date.UTC(year, 0, 1) },
+    )
+  expect(problemsAt(2020, one)).toEqual([])
+  expect(problemsAt(2200, one)).toEqual(['REDIS_CA_FILE: every certificate in it has expired'])
+  expect(problemsAt(2038, [one, ...others].join('\n'))).toEqual([])
 })
 
 test('the names of the variables that are set are listed for the log, without values', () => {

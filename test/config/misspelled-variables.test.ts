@@ -39,7 +39,7 @@ test.each([
     name,
   ]),
   ['the port of a Service called gatehouse-ops', 'GATEHOUSE_OPS_PORT'],
-  ['the file of a variable that is no secret', 'LOG_LEVEL_FILE'],
+  ['the file of a short name, which may be another program’s', 'HOST_FILE'],
   ['the file of a file', 'LOG_LEVEL_FILE_OF'],
   ['ours', 'LOG_LEVEL'],
   ['a secret from a file', 'OPS_TOKEN_FILE'],
@@ -59,4 +59,45 @@ test('every misspelled name is reported', () => {
     ...meant('LOG_LEVE', 'LOG_LEVEL'),
     ...meant('SECRET_KEY', 'SECRET_KEYS'),
   ])
+})
+
+const NO_FILE = 'is not read: only a secret can come from a file. Set'
+
+test.each([
+  ['PUBLIC_URL_FILE', `PUBLIC_URL_FILE: ${NO_FILE} PUBLIC_URL`],
+  ['HTTPS_PROXY_FILE', `HTTPS_PROXY_FILE: ${NO_FILE} HTTPS_PROXY`],
+  ['LOG_LEVEL_FILE', `LOG_LEVEL_FILE: ${NO_FILE} LOG_LEVEL`],
+])('%s, the file of a variable that is no secret, is named unless the variable is set', (key, problem) => {
+  expect(misspelledVariables({ [key]: '/run/secrets/x' })).toEqual([problem])
+  expect(misspelledVariables({ [key]: '/run/secrets/x', [key.replace('_FILE', '')]: 'x' })).toEqual([])
+})
+
+test.each([
+  ['API_TOKEN', 'AUTHN_API_TOKEN'],
+  ['OKTA_API_TOKEN', 'AUTHN_API_TOKEN'],
+  ['OKTA_BASE_URL', 'AUTHN_BASE_URL'],
+  ['OKTA_ORG_URL', 'AUTHN_BASE_URL'],
+])('%s, a name of other programs, is another name of %s', (key, name) => {
+  expect(misspelledVariables({ [key]: 'x' })).toEqual(meant(key, name))
+  expect(misspelledVariables({ [key]: 'x', [name]: 'x' })).toEqual([])
+})
+
+test('API_TOKEN is something else, and no misspelled OPS_TOKEN, if the token of the org comes from a file', () => {
+  expect(misspelledVariables({ API_TOKEN: 'x', AUTHN_API_TOKEN_FILE: '/run/secrets/token' })).toEqual([])
+})
+
+const PASSWORD = 'is not read: write the password into REDIS_URL, percent-encoded'
+
+test.each([
+  ['a server without a password', { REDIS_URL: 'redis://redis:6379/0' }, true],
+  ['a user without a password', { REDIS_URL: 'redis+sentinel://a:26379,b:26379/0?name=x' }, true],
+  ['no REDIS_URL', {}, true],
+  ['a password', { REDIS_URL: 'redis://:plainly-fake@redis:6379/0' }, false],
+  ['a file, which may have the password', { REDIS_URL_FILE: '/run/secrets/redis-url' }, false],
+  ['the embedded store', { REDIS_URL: 'memory:' }, false],
+])('REDIS_PASSWORD with %s is named: %j %s', (_, more, isNamed) => {
+  for (const name of ['REDIS_PASSWORD', 'REDIS_PASSWORD_FILE', 'REDIS_AUTH'])
+    expect(misspelledVariables({ [name]: 'plainly-fake', ...more })).toEqual(
+      isNamed ? [`${name}: ${PASSWORD}`] : [],
+    )
 })

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls'
 import { expect, test } from '@jest/globals'
 import { configNotes } from '../../src/config/notes.ts'
 import { load, PAM } from './valid-environment.ts'
@@ -55,4 +56,22 @@ test.each<[string, Record<string, string>, string[]]>([
   const notes = configNotes(load(env), env)
   expect(notes.map((note) => note.split(':')[0])).toEqual(names)
   expect(notes.join()).not.toMatch(/marked|:\/\/proxy/)
+})
+
+const YEAR_2200 = Date.UTC(2200, 0, 1)
+const TODAY = Date.now()
+const ROOT = rootCertificates[0] ?? ''
+/** All authorities of Node, of which some end in 2040 and none in 2030. */
+const ROOTS = rootCertificates.join('\n')
+
+test.each([
+  ['valid ones', { UPSTREAM_CA_FILE: ROOTS, REDIS_CA_FILE: ROOTS }, Date.UTC(2020, 0, 1), []],
+  ['one', { UPSTREAM_CA_FILE: ROOT }, YEAR_2200, ['UPSTREAM_CA_FILE']],
+  ['one of Node', { NODE_EXTRA_CA_CERTS: ROOT }, YEAR_2200, ['NODE_EXTRA_CA_CERTS']],
+  ['some of many', { REDIS_CA_FILE: ROOTS }, Date.UTC(2038, 0, 1), ['REDIS_CA_FILE']],
+])('notes: certificates that have expired: %s', (_, files: Record<string, string>, nowMs, names) => {
+  const env = { ...QUIET, ...files, REDIS_URL: 'rediss://redis:6379' }
+  const notes = configNotes(load(env, { readFile: (path) => path, nowMs: TODAY }), env, nowMs)
+  expect(notes.map((note) => note.split(':')[0])).toEqual(names)
+  if (names.length > 0) expect(notes.join()).toMatch(/has certificates that have expired/)
 })

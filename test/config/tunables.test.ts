@@ -83,6 +83,25 @@ test('every problem is reported in one run, with those of the variables', () => 
 })
 
 test.each([
+  ['{ "http": { "maxConnections": 1 }, "http": {} }', 'http: is given twice'],
+  ['{ "store": { "commandTimeoutMs": 9, "commandTimeoutMs": 9 } }', 'store.commandTimeoutMs: is given twice'],
+  [
+    '{"limits":{"call":{"perAddress":{"burst":{},"burst":{}}}}}',
+    'limits.call.perAddress.burst: is given twice',
+  ],
+  [String.raw`{ "a\"{": 1, "store": 1, "st\u006fre": 2 }`, 'store: is given twice'],
+])('a name that is given twice in an object of CONFIG_FILE is refused: %s', (text, problem) => {
+  expect(problemsIn(text)).toEqual([problem])
+})
+
+test.each([
+  '{ "http": { "maxConnections": 5 }, "session": { "maxPerUser": 5 } }',
+  '{ "http": { "maxConnections": 5 }, "store": {}, "pam": { "lists": {} } }',
+])('a name in two objects of CONFIG_FILE is not given twice: %s', (text) => {
+  expect(problemsIn(text)).toEqual([])
+})
+
+test.each([
   ['', 'the file is empty'],
   ['maxConnections = 5', 'is not JSON'],
   ['[]', 'Invalid input: expected object, received array'],

@@ -26,10 +26,11 @@ export const PAM = {
 
 interface LoadOptions {
   readonly readFile?: ReadFile
+  readonly nowMs?: number
 }
 
-export function load(more: Record<string, string | undefined> = {}, { readFile }: LoadOptions = {}) {
-  return loadConfig(validEnvironment(more), readFile)
+export function load(more: Record<string, string | undefined> = {}, { readFile, nowMs }: LoadOptions = {}) {
+  return loadConfig(validEnvironment(more), readFile, nowMs)
 }
 
 /** The problems of a configuration; empty if it is valid. */

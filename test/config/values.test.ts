@@ -17,6 +17,8 @@ const withOthers = (more: More, values: readonly string[]) => ({ more, values })
 
 const same = (...texts: string[]): Accepted => texts.map((text) => [text, text])
 const readFile = (path: string) => path
+/** Before Node’s oldest authority ends. */
+const FILES = { readFile, nowMs: Date.UTC(2020, 0, 1) }
 const words = (text: string) => text.split(' ')
 const numbers = (text: string): Accepted => words(text).map((one) => [one, Number(one)])
 const NEEDS_PAM = /^(PAM_|APP_TOKENS$)/
@@ -54,10 +56,14 @@ const VISIBLE = 'must be visible ASCII characters without spaces'
 const DOMAIN = 'must be a domain without @, such as example.com'
 const NO_DOMAINS = ['@a.b', 'a b', 'a..b', '.a', 'a.', 'a@b', 'a.b/c']
 const WHOLE = 'must be a whole number'
+const SERVICE_LINK =
+  'must be a port. Kubernetes sets it to a URL for a Service of this name: set enableServiceLinks: false in the pod, or rename the Service'
 const option = (...names: string[]) =>
   `Invalid option: expected one of ${names.map((name) => `"${name}"`).join('|')}`
 const HOST = 'must be an IP address or a host name'
-const ON_OR_OFF = { [option('on', 'off')]: ['true', 'ON', '1'] }
+const ON_OR_OFF = {
+  'must be on or off; in YAML, write it in quotes': ['true', 'false', 'ON', '1'],
+}
 const CERTIFICATES = rootCertificates.map((pem) => pem.trim())
 const APP_TOKEN = 'plainly-fake-token-of-a-backend1'
 const DOMAINS_ALONE = 'must be set if PAM_USER_NAME is login-local-part'
@@ -104,6 +110,7 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['192.0.2.1', ['192.0.2.1/32']],
     ['10.0.0.0/8, 2001:DB8::1', ['10.0.0.0/8', '2001:DB8::1/128']],
     ['2001:db8::/128', ['2001:db8::/128']],
+    ['10.0.0.128/25,2001:db8:0:1::/64', ['10.0.0.128/25', '2001:db8:0:1::/64']],
     ['10.0.0.0/10,172.16.0.0/12', ['10.0.0.0/10', '172.16.0.0/12']],
   ],
   AUTHN_FORWARD_ORIGIN: [
@@ -283,11 +290,12 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     'has no entry': [',', ',\n,'],
   },
   PORT: {
-    [WHOLE]: ['-1', '1.5', 'http', '10.0.0.1', '0x50', 'tcp://10.0.0.1:9090'],
+    [WHOLE]: ['-1', '1.5', 'http', '10.0.0.1', '0x50', '9.09e+03'],
+    [SERVICE_LINK]: ['tcp://10.0.0.1:9090', 'udp://10.0.0.1:53', 'TCP://[fd00::1]:9090'],
     'Too big: expected number to be <=65535': ['65536', '080800'],
   },
   OPS_PORT: {
-    [WHOLE]: ['tcp://10.0.0.1:9090'],
+    [SERVICE_LINK]: ['tcp://10.0.0.1:9090'],
     'must be a different port from PORT': ['8080', '08080'],
   },
   HOST: { [HOST]: ['-a', 'a-', '.a', 'a b', 'http://a', 'a:80', 'a_b', 'a'.repeat(64)] },
@@ -351,6 +359,10 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     'entry 1 must not be larger than /8 (IPv6: /7), or callers could choose their own addresses': words(
       '0.0.0.0/0 ::/0 10.0.0.0/0 0.0.0.0/1 10.0.0.0/7 ::/1 2000::/3 2000::/6',
     ),
+    'entry 2 has bits of its address beyond the prefix: write one address, or the first address of the network':
+      words('10.0.0.10/24 10.0.0.10/8 172.16.0.1/12 10.0.0.128/24 2001:db8::1/64 fd00:0:0:1::/48').map(
+        (cidr) => `10.0.0.10/32,${cidr}`,
+      ),
   },
   AUTHN_LINK_ORIGINS: {
     [`entry 1 ${LOOPBACK_ONLY}`]: ['http://id.example.com'],
@@ -399,6 +411,9 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     [BASE]: NO_BASES,
     [LOOPBACK_ONLY]: NOT_LOOPBACK,
     [PLACEHOLDER]: ['https://your-org.example.net/pam'],
+    'must not be PUBLIC_URL: it is the address of the broker, not of PAM': words(
+      'https://portal.example.com https://PORTAL.example.com:443/',
+    ),
   },
   PAM_TEAM: {
     'must be a team name: letters, digits, and . _ ~ - after the first one': [
@@ -561,7 +576,7 @@ const CASES = Object.entries(REFUSED).flatMap(([name, refusals]) =>
 // shows: V2.2.1, V11.2.3, V12.2.1
 test.each(CASES)('$name: $reason', ({ name, reason, values, others }) => {
   for (const value of values) {
-    const problems = problemsOf({ ...others, [name]: value }, { readFile })
+    const problems = problemsOf({ ...others, [name]: value }, FILES)
     expect([value, problems]).toEqual([value, [expect.stringContaining(`${name}: ${reason}`)]])
   }
 })
@@ -617,7 +632,7 @@ test('no problem contains the invalid value', () => {
       `role:${mark}`,
       `10.0.0.0/${mark}`,
     ]) {
-      const text = JSON.stringify(problemsOf({ ...others, [name]: value }, { readFile }))
+      const text = JSON.stringify(problemsOf({ ...others, [name]: value }, FILES))
       expect(text.toLowerCase()).not.toContain(mark.toLowerCase())
     }
   }

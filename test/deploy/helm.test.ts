@@ -134,7 +134,7 @@ describe('the configuration loads', () => {
     [
       'with PAM, tunables, variables and all secrets',
       {
-        env: { ...PAM, SESSION_IDLE_MINUTES: 20 },
+        env: { ...PAM, PAM_TEAM: '12345678', SESSION_IDLE_MINUTES: '20', STEP_UP: 'on' },
         tunables: TUNABLES,
         optionalSecrets: OPTIONAL_SECRETS,
       },
@@ -151,7 +151,7 @@ describe('the configuration loads', () => {
     const config = loadConfig(environment, (path) => readMounted(path, broker, objects))
     expect(config.pam !== undefined).toBe(given.env !== undefined && 'PAM_TEAM' in given.env)
     expect(config.tunables.http.shutdownGraceMs).toBe(given.tunables === undefined ? 25_000 : 40_500)
-    expect(environment).toMatchObject(stringsOf(given.env ?? {}))
+    expect(environment).toMatchObject(given.env ?? {})
   })
 })
 
@@ -184,7 +184,12 @@ describe('Helm refuses', () => {
     [
       '`on`, which YAML reads as true',
       { env: { ...REQUIRED, STEP_UP: true } },
-      "'/env/STEP_UP': got boolean",
+      "'/env/STEP_UP': got boolean, want string",
+    ],
+    [
+      'a number, of which Helm makes 1.2345678e+07',
+      { env: { ...REQUIRED, PAM_TEAM: 12_345_678 } },
+      "'/env/PAM_TEAM': got number, want string",
     ],
     [
       'an Ingress and an HTTPRoute',
@@ -238,9 +243,6 @@ test('alerts and dashboard are the files of the chart, of which there is one cop
 function environmentOf({ env }: z.infer<typeof pod>['containers'][0]): Record<string, string> {
   return Object.fromEntries(env.map(({ name, value }) => [name, value ?? `${name} has no value`]))
 }
-
-const stringsOf = (values: object) =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
 
 /** A file as the container sees it: a key of the Secret, or of a ConfigMap. */
 function readMounted(

@@ -1,11 +1,13 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
+import { isScalar, parseAllDocuments, visit } from 'yaml'
 import { attemptLimits } from '../../src/authn/throttling/attempt-limits.ts'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { isSecret, VARIABLE_NAMES } from '../../src/config/variables.ts'
 import { OPS_LIMITS } from '../../src/ops/admin-routes.ts'
 import { EVENT_HOOK_LIMITS } from '../../src/org-events/org-event-routes.ts'
 import { APP_LIMITS } from '../../src/pam/app-routes.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const page = read('docs/configuration.md')
@@ -62,4 +64,37 @@ test('docs/configuration.md marks the limits that are tunables', () => {
   const marked = rowsBelow('Limits').flatMap(([title = '']) => /^`(.+)` \*\*T\*\*$/.exec(title)?.[1] ?? [])
   const tunable = leavesOf(limits).map(([path]) => path.replace(/\.(burst|sustained|inARow)$/, ''))
   expect(marked.sort()).toEqual([...new Set(tunable)].sort())
+})
+
+test('docs/configuration.md has the forms of REDIS_URL, each of which is read, and the users of the sentinels', () => {
+  const [section = ''] = page.split('\n## Redis\n')[1]?.split('\n## ') ?? []
+  const urls = [...section.matchAll(/`(rediss?[+:][^`…]+)`/g)].map(([, url = '']) => parseRedisUrl(url))
+  expect(new Set(urls.map(({ form }) => form))).toEqual(new Set(['standalone', 'sentinel', 'cluster']))
+  expect(urls.map(({ sentinel }) => sentinel?.credentials)).toContainEqual({
+    username: 'watch',
+    password: 'secret',
+  })
+})
+
+/** As Compose and Helm read it: `on` is a boolean in YAML 1.1. */
+function valuesOfVariables(yaml: string): unknown[] {
+  const found: unknown[] = []
+  for (const document of parseAllDocuments(yaml, { version: '1.1', merge: true }))
+    visit(document, {
+      Pair(_, { key, value }) {
+        if (isScalar(key) && isScalar(value) && VARIABLE_NAMES.some((name) => name === key.value))
+          found.push(value.value)
+      },
+    })
+  return found
+}
+
+test('in YAML, docs, chart and Compose write the value of each variable as text, numbers and on in quotes', () => {
+  expect(valuesOfVariables('env: { STEP_UP: on, PORT: 80, RECOVERY: "on" }')).toEqual([true, 80, 'on'])
+  const pages = readdirSync('docs').filter((name) => name.endsWith('.md'))
+  const blocks = pages.flatMap((name) => [...read(`docs/${name}`).matchAll(/```ya?ml\n(.*?)```/gs)])
+  const files = ['deploy/helm/gatehouse/values.yaml', 'deploy/compose.yaml'].map(read)
+  const found = [...blocks.map(([, block = '']) => block), ...files].flatMap(valuesOfVariables)
+  expect(found.length).toBeGreaterThan(10)
+  expect(found.filter((value) => typeof value !== 'string')).toEqual([])
 })

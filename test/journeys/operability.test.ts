@@ -183,6 +183,6 @@ describe('the command', () => {
     const lines = output.out.trim().split('\n')
     const expected = { level: 'error', event: 'listen_failed', name, host: '127.0.0.1', port: Number(port) }
     const error = { code: 'EADDRINUSE' }
-    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...expected, error })
+    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...expected, variables: variable, error })
   })
 })
