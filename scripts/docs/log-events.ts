@@ -23,7 +23,7 @@ export const LOG_EVENT_TEXTS: {
     session_revocation_abandoned:
       'The retries after `session_revocation_failed` have failed too. → Call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
     pam_key_refused:
-      'PAM refuses the key or does not allow it to get tokens. No replica tries it for `retryAfterSeconds`. → Create a new key and put it first in both files.',
+      'PAM refuses the key or does not allow it to get tokens. No replica tries it for `retryAfterSeconds`. → Create a new key of the same service user, and restart the replicas with it.',
     pam_new_token_refused:
       'PAM refuses a lookup with a token that it has just issued. → Check the roles of the service user.',
     pam_token_unusable:
