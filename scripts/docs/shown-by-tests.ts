@@ -21,7 +21,7 @@ export interface Shown {
 export function readShown(root = '.'): Shown[] {
   return TEST_ROOTS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.test.ts') && !name.includes('node_modules'))
+      .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
       .sort()
       .map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
       .flatMap((file) => shownIn(file, readFileSync(join(root, file), 'utf8'))),
@@ -80,10 +80,10 @@ export function problemsWith(requirements: readonly Requirement[], shown: readon
   ]
 }
 
-/** The files that show a row, as the pages name them: without `test/` and `.test.ts`. */
+/** The files that show a row, as the pages name them: without `test/`, `.test` and `.ts`. */
 export function filesThatShow(shown: readonly Shown[], part: Part, id: string): string[] {
   const files = shown
     .filter((one) => one.part === part && one.id === id)
-    .map(({ file }) => file.replace(/(^|\/)test\//, '$1').replace(/\.test\.ts$/, ''))
+    .map(({ file }) => file.replace(/(^|\/)test\//, '$1').replace(/(\.test)?\.ts$/, ''))
   return [...new Set(files)].sort()
 }

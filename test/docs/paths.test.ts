@@ -7,6 +7,9 @@ const pages = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',
+  'client/README.md',
+  'examples/README.md',
+  'deploy/proxies/README.md',
   ...['docs', 'docs/decisions'].flatMap((folder) =>
     readdirSync(new URL(folder, root))
       .filter((name) => name.endsWith('.md'))
@@ -32,7 +35,7 @@ test('every file and folder of the repository that a page names exists', () => {
 })
 
 test('every source file that a page names without its folder exists', () => {
-  const files = ['src', 'test', 'scripts'].flatMap((folder) =>
+  const files = ['src', 'test', 'scripts', 'client/src', 'examples'].flatMap((folder) =>
     readdirSync(new URL(folder, root), { recursive: true }).map((path) => `/${path}`),
   )
   const named = pages.flatMap((page) =>
@@ -60,6 +63,19 @@ test('every link to a page leads to an existing page and heading', () => {
   expect(
     broken.map(({ page, url, heading }) => `${page} → ${url.href.slice(root.href.length)}#${heading}`),
   ).toEqual([])
+})
+
+/** Markdown takes the first of two references with one name, without a warning. */
+test('every numbered reference of a page is defined once, and used', () => {
+  const wrong = pages.flatMap((page) => {
+    const text = read(page)
+    const used = [...text.matchAll(/\]\[(\d+)\]/g)].map(([, name = '']) => name)
+    const defined = [...text.matchAll(/^\[(\d+)\]: /gm)].map(([, name = '']) => name)
+    return [...new Set([...used, ...defined])]
+      .filter((name) => !used.includes(name) || defined.filter((one) => one === name).length !== 1)
+      .map((name) => `${page} [${name}]`)
+  })
+  expect(wrong).toEqual([])
 })
 
 /** The anchors that GitHub makes from the headings of a page. */
