@@ -260,6 +260,15 @@ describe('an error is settled', () => {
     expect([during, keys(SENT_KEY).length]).toEqual([1, left])
   })
 
+  test.each([
+    ['its own failure', 500, 'E0000009', 1], // the code may have been sent all the same
+    ['its rate limit', 429, 'E0000047', 0],
+  ])('the cooldown of a code after Okta’s answer with %s', async (_what, status, code, left) => {
+    const { replica, keys } = await replicas()
+    await failureOf(replica().run(RECOVERY, () => rejection(status, code)))
+    expect(keys(SENT_KEY)).toHaveLength(left)
+  })
+
   test('the cooldown does not end if the 429 came from the cooldown itself, and nothing is sent', async () => {
     const { replica, keys, sent, counted, lines } = await replicas()
     const { run } = replica()

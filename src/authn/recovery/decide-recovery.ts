@@ -5,8 +5,8 @@ import {
   upstreamUnavailable,
   wrongCode,
 } from '../../errors.ts'
-import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import { errorOf } from '../../okta-errors.ts'
+import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import { decoyFailed, type StepEvent, stepRefused, upstreamError } from '../audit/step-events.ts'
 import type { Decision, Facts } from '../step/decision.ts'
 import { StepRefusedError } from '../step/step-refused.ts'
@@ -68,6 +68,10 @@ function readStart(reply: AuthnReply): { stateToken: string | undefined; events:
   return { stateToken: answer.status === 'RECOVERY_CHALLENGE' ? answer.stateToken : undefined, events: [] }
 }
 
+export function isRightCode({ kind, challenge }: ChallengePlan, { isError }: AuthnReply): boolean {
+  return kind === 'recovery-verify' && !challenge.decoy && !isError
+}
+
 /**
  * A step while a recovery code is awaited. A right code is not decided here: it continues like a
  * step of a sign-in.
@@ -122,7 +126,7 @@ function challengeEvents(
   return [upstreamError(reply), ...refusal]
 }
 
-const temporarilyUnavailable = (cause: DependencyFailure) => upstreamTemporarilyUnavailable(1, cause)
+const temporarilyUnavailable = (cause: UpstreamFailure) => upstreamTemporarilyUnavailable(1, cause)
 
 /**
  * Throws the same error for known and unknown users. The org's own rate limit reveals nothing about
@@ -130,7 +134,7 @@ const temporarilyUnavailable = (cause: DependencyFailure) => upstreamTemporarily
  */
 function throwIfUnavailable(
   { status, errorCode, headers }: AuthnReply,
-  unavailable: (cause: DependencyFailure) => BrokerError,
+  unavailable: (cause: UpstreamFailure) => BrokerError,
   events: readonly StepEvent[] = [],
 ): void {
   if (errorOf(errorCode)?.message === 'rateLimited') {
@@ -142,7 +146,8 @@ function throwIfUnavailable(
     throw new StepRefusedError(rateLimited(limit), events)
   }
   if (status >= 500) {
-    const failure = new DependencyFailure('invalid_response', { upstreamStatus: status })
+    // Okta may have sent the code all the same: the attempt stays counted, the cooldown goes on
+    const failure = new UpstreamFailure('invalid_response', { upstreamStatus: status })
     throw new StepRefusedError(unavailable(failure), events)
   }
 }
