@@ -7,6 +7,7 @@ const RULES = [
   'authn/throttling',
   'authn/sanitize',
   'authn/plan-step',
+  'authn/assess-answer',
   'authn/decide',
   'authn/commit-step',
   'authn/settle-step',
@@ -23,6 +24,7 @@ const modules = process.env.MODULE?.split(',') ?? RULES
 /** Tests in other folders. */
 const FURTHER_TESTS = {
   'authn/transaction': ['authn/sanitize/links'],
+  'authn/assess-answer': ['authn/decide', 'authn/transaction/transaction'],
   'authn/settle-step': ['authn/run-step'],
   session: ['journeys/own-sessions', 'org-events/void-times'],
   'org-events': ['journeys/org-events', 'journeys/session-recheck'],

@@ -2,9 +2,8 @@ import { stepInProgress } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { RevocationTimes } from '../revocation/revocation-times.ts'
 import type { UserKeys } from '../revocation/user-keys.ts'
-import type { DeviceBinding } from '../session/open-session.ts'
+import type { DeviceBinding, SessionOpening } from '../session/open-session.ts'
 import type { IdentifiedSession } from '../session/session.ts'
-import type { Sessions } from '../session/sessions.ts'
 import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
 import type { Store } from '../store/store.ts'
 import type { StepAudit } from './audit/step-audit.ts'
@@ -22,7 +21,7 @@ export interface CommitDeps {
   readonly store: Pick<Store, 'preservesWriteOrder'>
   readonly locks: StepLocks
   readonly transactions: TransactionStore
-  readonly sessions: Pick<Sessions, 'opening'>
+  readonly opening: SessionOpening
   readonly ssoTokens: Pick<SsoTokens, 'write' | 'remove'>
   readonly throttling: Pick<Throttling, 'rememberDevice'>
   readonly offeredResources: Pick<OfferedResources, 'add'>
@@ -71,6 +70,9 @@ const forgetDevices =
     if (opens !== undefined) await knownDevices.deleteAll(opens.userId)
   }
 
+/**
+ * What cannot be undone expires: the browser gets neither the session's cookie nor the SSO token.
+ */
 async function undoAll(undo: readonly Undo[], { log }: Pick<CommitDeps, 'log'>): Promise<void> {
   const results = await Promise.allSettled(undo.map((one) => one()))
   for (const result of results)
@@ -94,15 +96,15 @@ async function writeAll(
   undo: Undo[],
   deps: CommitDeps,
 ): Promise<Written> {
-  const { sessions, store } = deps
+  const { opening, store } = deps
   const writing = opened && writeSession(decision, opened, client, undo, deps)
   // requests must find the session as soon as another replica shares the result
   if (!store.preservesWriteOrder) await writing
   const transaction = writeTransaction(decision, step, undo, deps)
   const binding =
     opened &&
-    sessions.opening.bindDevice(opened).then((bound) => {
-      undo.push(() => sessions.opening.undoBindDevice(bound))
+    opening.bindDevice(opened).then((bound) => {
+      undo.push(() => opening.undoBindDevice(bound))
       return bound
     })
   const committing = commitLock(decision, step, undo, deps)
@@ -150,18 +152,14 @@ async function writeSession(
   opened: IdentifiedSession,
   client: Client,
   undo: Undo[],
-  { sessions, ssoTokens, throttling }: CommitDeps,
+  { opening, ssoTokens, throttling }: CommitDeps,
 ): Promise<number> {
-  let isWritten = false
-  undo.push(() => sessions.opening.undoWrite(opened, isWritten))
-  const writing = sessions.opening.write(opened)
+  const writing = opening.write(opened)
+  undo.push(() => opening.undoWrite(opened, writing))
   const ssoToken = opens?.ssoToken
   if (ssoToken !== undefined) undo.push(() => ssoTokens.remove(ssoToken.handle))
   const [entries] = await allSettledOrThrow(
-    writing.then((count) => {
-      isWritten = true
-      return count
-    }),
+    writing,
     ssoToken === undefined
       ? Promise.resolve()
       : ssoTokens.write(ssoToken.handle, ssoToken.sessionToken, opened.id, client),
@@ -210,17 +208,20 @@ async function commitLock(
   { locks, transactions }: Pick<CommitDeps, 'locks' | 'transactions'>,
 ): Promise<boolean> {
   if (lock === undefined) return true
-  let isRefused = false
-  // A transaction that named its user in this step is over: all sessions may have ended, or it may
-  // be in no index. But a newer state is another step's.
+  const committing = locks.commit(lock, transactions.recordChange(before, after, lock.recordKey), outcome)
+  // A transaction that named its user in this step is over, also if a later step has continued it:
+  // all sessions may have ended, or it may be in no index.
   if (unlessEnded !== undefined && after !== undefined)
     undo.push(async () => {
-      if (isRefused) return
+      const isRefused = await committing.then(
+        (isCommitted) => !isCommitted,
+        () => false,
+      )
+      if (isRefused) return // the record is another step's, which did not see this user
       await transactions.end(lock.name)
       transactions.removeFromUserIndex(after, lock.recordKey)
     })
-  isRefused = !(await locks.commit(lock, transactions.recordChange(before, after, lock.recordKey), outcome))
-  return !isRefused
+  return committing
 }
 
 async function addOffers(
@@ -240,12 +241,12 @@ async function replaceSessions(
   opened: IdentifiedSession,
   { entries, binding }: Written,
   client: Client,
-  { sessions, audit }: Pick<CommitDeps, 'sessions' | 'audit'>,
+  { opening, audit }: Pick<CommitDeps, 'opening' | 'audit'>,
 ): Promise<void> {
   const { userId, login, publicId: sessionId, amr } = opened.session
   if (binding !== undefined)
-    await sessions.opening.replace(opened, binding, client.sessionId, opens?.mayReplaceOtherUser === true)
-  const count = await sessions.opening.evict(opened, entries)
+    await opening.replace(opened, binding, client.sessionId, opens?.mayReplaceOtherUser === true)
+  const count = await opening.evict(opened, entries)
   if (count > 0) audit.sessionsRevoked({ userId, count, reason: 'evicted' }, login, client)
   audit.succeeded({ userId, sessionId, methods: amr.join(' ') }, login, client)
 }

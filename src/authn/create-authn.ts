@@ -142,6 +142,7 @@ export function createAuthn(options: AuthnOptions) {
     throttling,
     transactions,
     sessions,
+    opening: sessions.opening,
     ssoTokens,
     sanitizer,
     offeredResources,

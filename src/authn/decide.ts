@@ -1,5 +1,6 @@
 import { otherUsersSession, unknownHandle, upstreamUnavailable } from '../errors.ts'
 import { readError } from '../okta-errors.ts'
+import { assessAnswer } from './assess-answer.ts'
 import {
   factorEnrolled,
   refused,
@@ -9,7 +10,7 @@ import {
   upstreamError,
 } from './audit/step-events.ts'
 import { type Plan, planCredential, type StepSettings } from './plan-step.ts'
-import { decideChallenge, decideRecoveryStart } from './recovery/decide-recovery.ts'
+import { decideChallenge, decideRecoveryStart, isRightCode } from './recovery/decide-recovery.ts'
 import type { ChallengePlan } from './recovery/plan-recovery.ts'
 import { decideRedirect } from './redirects/redirect-step.ts'
 import type { Decision, Facts, OpenedSession } from './step/decision.ts'
@@ -18,7 +19,6 @@ import { StepRefusedError, throwIfAddressRefused, unusableAnswer } from './step/
 import { type OperationRequest, operationOf, type StateRequest } from './step/step-request.ts'
 import type { Answer, AnsweredUser } from './transaction/answer.ts'
 import {
-  acceptedProof,
   awaitsCredential,
   completesEnrollment,
   findActivated,
@@ -79,10 +79,6 @@ export function decide(
   }
 }
 
-export function isRightCode({ kind, challenge }: ChallengePlan, { isError }: AuthnReply): boolean {
-  return kind === 'recovery-verify' && !challenge.decoy && !isError
-}
-
 /** A right code continues like a step of a sign-in. It proves no user. */
 function afterRightCode(
   { operation, attempt, call, minDurationMs, events, challenge }: ChallengePlan,
@@ -108,42 +104,6 @@ function given<Value>(value: Value | undefined, rule: string): Value {
   return value
 }
 
-/**
- * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP,
- * and only if Okta accepted a credential in this transaction. An imported token alone never opens a
- * session.
- */
-export function opensSession(
-  after: { readonly credentialAccepted: boolean },
-  answer: Answer,
-): answer is Answer & { user: AnsweredUser } {
-  return (
-    answer.status === 'SUCCESS' &&
-    answer.user !== undefined &&
-    (answer.sessionToken !== undefined || answer.type === 'SESSION_STEP_UP') &&
-    after.credentialAccepted
-  )
-}
-
-/** What an answer shows, together with what was shown before. */
-export function assess(
-  proof: Proof | undefined,
-  before: Transaction,
-  answer: Answer,
-  isOfUser: boolean,
-): { readonly accepted: Proof | undefined; readonly opens: boolean; readonly mayBePlanted: boolean } {
-  const accepted = acceptedProof(proof, answer, isOfUser)
-  const credentialAccepted = before.credentialAccepted || accepted !== undefined
-  const userProved = before.userProved || accepted?.provesUser === true
-  return {
-    accepted,
-    opens: opensSession({ credentialAccepted }, answer),
-    // The browser's user may not have begun the sign-in, so it must not replace another user's
-    // session (docs/security.md#sessions).
-    mayBePlanted: before.origin === 'imported' || !userProved,
-  }
-}
-
 function decideSignIn(
   plan: SignInPlan,
   before: Transaction,
@@ -165,7 +125,7 @@ function decideSignIn(
     return { outcome, after: before, attempt: { outcome }, events } // the next poll has the result
   }
   assertUsable(operation, before, answer)
-  const { accepted, mayBePlanted } = assess(plan.proof, before, answer, facts.isOfUser)
+  const { accepted, opensFor, mayBePlanted } = assessAnswer(plan.proof, before, answer, facts.isOfUser)
   const advanced = advanceTransaction(plan, named, { reply, answer, accepted, offered }, nowMs, settings)
   // credentials that Okta did not accept do not identify the user of the transaction
   const after = advanced.credentialAccepted ? advanced : { ...advanced, login: before.login }
@@ -181,8 +141,8 @@ function decideSignIn(
     const reported = [...events, ...refusal.events]
     return { ...answered, outcome, after: undefined, attempt: { ...attempt, outcome }, events: reported }
   }
-  if (opensSession(after, answer)) {
-    const opens = openSession(answer, after, facts)
+  if (opensFor !== undefined) {
+    const opens = openSession(opensFor, answer.sessionToken, after, facts)
     if (opens === undefined) throw unusableAnswer('no login', events, answered.endsOthersOf)
     const opened = { ...outcome, sessionId: opens.id }
     const next = nextTransaction(after, offered, opens.id, nowMs)
@@ -306,12 +266,12 @@ function nextTransaction(
 }
 
 function openSession(
-  answer: Answer & { readonly user: AnsweredUser },
+  user: AnsweredUser,
+  sessionToken: string | undefined,
   after: Transaction,
   facts: Facts,
 ): OpenedSession | undefined {
   const ids = given(facts.ids, 'a session that opens has ids')
-  const { user, sessionToken } = answer
   const profile =
     readAnswer(JSON.parse(given(facts.shown, 'the answer of a sign-in is shown').text)).user?.profile ?? {}
   const login = loginIn(profile)

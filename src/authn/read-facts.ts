@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { v4 as uuid } from 'uuid'
 import type { LoginNames } from '../login-names.ts'
+import type { SessionOpening } from '../session/open-session.ts'
 import type { IdentifiedSession } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
+import { assessAnswer } from './assess-answer.ts'
 import type { Client } from './browser/client.ts'
-import { assess, isRightCode } from './decide.ts'
 import type { Plan } from './plan-step.ts'
+import { isRightCode } from './recovery/decide-recovery.ts'
 import type { SsoTokens } from './redirects/sso-tokens.ts'
 import type { Sanitizer } from './sanitize/sanitize.ts'
 import type { Facts } from './step/decision.ts'
@@ -16,7 +18,8 @@ import { type AuthnReply, readAnswer } from './upstream/read-answer.ts'
 
 export interface ReadFactsDeps {
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  readonly sessions: Pick<Sessions, 'get'> & { readonly opening: Pick<Sessions['opening'], 'newId'> }
+  readonly sessions: Pick<Sessions, 'get'>
+  readonly opening: Pick<SessionOpening, 'newId'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled'>
   readonly logins: Pick<LoginNames, 'isSameUser'>
 }
@@ -48,22 +51,23 @@ async function readSignInFacts(
   client: Client,
   deps: ReadFactsDeps,
 ): Promise<Facts> {
-  const { sanitizer, sessions, ssoTokens, logins } = deps
+  const { sanitizer, opening, ssoTokens, logins } = deps
   const tokens = { before, handle }
   if (reply.isError) return { handle, isOfUser: false, shown: sanitizer.step(reply, tokens, client) }
   const answer = readAnswer(reply.body)
   const isOfUser =
     proof?.ofLogin === undefined || logins.isSameUser(proof.ofLogin, answer.user?.profile.login)
-  const { opens, mayBePlanted } = assess(proof, before, answer, isOfUser)
-  const issuesSsoToken = opens && ssoTokens.isEnabled && answer.sessionToken !== undefined
+  const { opensFor, mayBePlanted } = assessAnswer(proof, before, answer, isOfUser)
+  const issuesSsoToken = opensFor !== undefined && ssoTokens.isEnabled && answer.sessionToken !== undefined
   const ssoToken = issuesSsoToken ? newHandle() : undefined
   const shown = sanitizer.step(reply, { ...tokens, ssoToken }, client)
-  const session = opens || mayBePlanted ? await readSession(client.sessionId, client, deps) : undefined
-  if (!opens || answer.user === undefined) return { handle, isOfUser, shown, session }
+  const mayReplace = opensFor !== undefined || mayBePlanted
+  const session = mayReplace ? await readSession(client.sessionId, client, deps) : undefined
+  if (opensFor === undefined) return { handle, isOfUser, shown, session }
   // a user who signs in again within the session keeps its public id
-  const isSameUser = session?.session.userId === answer.user.id
+  const isSameUser = session?.session.userId === opensFor.id
   const publicId = isSameUser ? session.session.publicId : uuid()
-  const ids = { session: sessions.opening.newId(answer.user.id), public: publicId, ssoToken }
+  const ids = { session: opening.newId(opensFor.id), public: publicId, ssoToken }
   return { handle, isOfUser, shown, session, ids }
 }
 

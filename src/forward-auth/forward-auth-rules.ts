@@ -29,28 +29,24 @@ export const PROOF_RULES = z.strictObject({
     .optional(),
 })
 
-/**
- * Strict: a mistyped rule must not grant access. `audiences` are the values that `aud` may have.
- */
-export function createRulesSchema(audiences: readonly string[]) {
-  return z
-    .strictObject({
-      role: texts,
-      group: texts,
-      ...PROOF_RULES.shape,
-      headers: text
-        .transform((names) => names.split(','))
-        .pipe(z.array(z.enum(REQUESTABLE, `must be some of ${REQUESTABLE.join()}`)))
-        .default([]),
-      aud: text.refine((aud) => audiences.includes(aud), 'must be one of JWT_AUDIENCES').optional(),
-    })
-    .refine(({ headers, aud }) => headers.includes('jwt') === (aud !== undefined), {
-      error: 'belongs to headers=jwt, which needs it',
-      path: ['aud'],
-    })
-}
+/** The query of `/forward-auth`. Strict: a mistyped rule must not grant access. */
+export const FORWARD_AUTH_RULES = z
+  .strictObject({
+    role: texts,
+    group: texts,
+    ...PROOF_RULES.shape,
+    headers: text
+      .transform((names) => names.split(','))
+      .pipe(z.array(z.enum(REQUESTABLE, `must be some of ${REQUESTABLE.join()}`)))
+      .default([]),
+    aud: text.optional(),
+  })
+  .refine(({ headers, aud }) => headers.includes('jwt') === (aud !== undefined), {
+    error: 'belongs to headers=jwt, which needs it',
+    path: ['aud'],
+  })
 
-export type ForwardAuthRules = z.output<ReturnType<typeof createRulesSchema>>
+export type ForwardAuthRules = z.output<typeof FORWARD_AUTH_RULES>
 
 export function needsAccess({ role, group, headers }: ForwardAuthRules): boolean {
   return role !== undefined || group !== undefined || headers.includes('groups') || headers.includes('roles')

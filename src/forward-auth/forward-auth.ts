@@ -11,10 +11,10 @@ import type { Session } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
 import {
   type Access,
-  createRulesSchema,
   type DeniedBy,
   deniedByAccess,
   deniedByProof,
+  FORWARD_AUTH_RULES,
   type ForwardAuthRules,
   needsAccess,
 } from './forward-auth-rules.ts'
@@ -44,7 +44,7 @@ export const FORWARD_AUTH_OPERATIONS = {
     method: 'GET',
     path: '/forward-auth',
     kind: 'forward-auth',
-    query: createRulesSchema([]),
+    query: FORWARD_AUTH_RULES,
   },
 } as const satisfies Operations
 
@@ -70,11 +70,9 @@ export interface ForwardAuthOptions {
  * ignored.
  */
 export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
-  const rulesOf = createRulesReader(options)
-
   return routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
-      const rules = rulesOf(req)
+      const rules = parseRules(req, options)
       const session = await options.sessions.require(req)
       const requested = rules === undefined ? undefined : await applyRules(rules, session, req, options)
       setIdentity(res, session) // not before: an error has none of these headers
@@ -109,17 +107,18 @@ export function beginForwardAuth(metrics: Metrics): Guard {
   }
 }
 
-/** Parses the rules of the query. */
-function createRulesReader({ jwtAudiences, readAccess }: ForwardAuthOptions) {
-  const schema = createRulesSchema(jwtAudiences)
-
-  return (req: Request): ForwardAuthRules | undefined => {
-    if (!req.url.includes('?')) return undefined
-    const rules = checkQuery(schema, req.query)
-    if (needsAccess(rules) && readAccess === undefined)
-      throw invalidField('query: groups and roles need PAM, which is not configured')
-    return rules
-  }
+/** Parses the rules of the query. undefined: there are none. */
+function parseRules(
+  req: Request,
+  { jwtAudiences, readAccess }: ForwardAuthOptions,
+): ForwardAuthRules | undefined {
+  if (!req.url.includes('?')) return undefined
+  const rules = checkQuery(FORWARD_AUTH_RULES, req.query)
+  if (rules.aud !== undefined && !jwtAudiences.includes(rules.aud))
+    throw invalidField('aud: must be one of JWT_AUDIENCES')
+  if (needsAccess(rules) && readAccess === undefined)
+    throw invalidField('query: groups and roles need PAM, which is not configured')
+  return rules
 }
 
 /**

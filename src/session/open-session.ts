@@ -13,8 +13,10 @@ export interface OpenSessionOptions extends SessionsOptions {
   readonly userSessions: UserSessions
 }
 
+export type SessionOpening = ReturnType<typeof createSessionOpening>
+
 /** What the commit of a sign-in step writes to open a session, and how each write is undone. */
-export function createOpening(options: OpenSessionOptions) {
+export function createSessionOpening(options: OpenSessionOptions) {
   const { sessionStore, userSessions, voidTimes, absoluteMs, maxPerUser, metrics } = options
   const devices = createDeviceSessions(options)
 
@@ -39,10 +41,13 @@ export function createOpening(options: OpenSessionOptions) {
      * Undoes `write`, also one that failed, because Redis may still execute it later. Nothing is
      * read first: on a stalled Redis, the delete is queued right behind the write, so either both
      * are executed or neither.
+     *
+     * @param writing what `write` returned
      */
-    async undoWrite({ id, session }: IdentifiedSession, wasWritten: boolean): Promise<void> {
+    async undoWrite({ id, session }: IdentifiedSession, writing: Promise<number>): Promise<void> {
       await allSettledOrThrow(sessionStore.destroy(id), userSessions.remove(session.userId, id))
-      if (wasWritten) metrics.sessionsEnded.inc({ reason: 'rolled_back' })
+      const [{ status }] = await Promise.allSettled([writing])
+      if (status === 'fulfilled') metrics.sessionsEnded.inc({ reason: 'rolled_back' })
     },
 
     /**

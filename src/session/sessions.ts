@@ -3,7 +3,7 @@ import { noSession } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
-import { createOpening } from './open-session.ts'
+import { createSessionOpening } from './open-session.ts'
 import { formatTimes, type Recheck, remainingMs, type Session, type SessionsOptions } from './session.ts'
 import { createSessionStore, type SessionStore } from './session-store.ts'
 import { createUserSessions } from './user-sessions.ts'
@@ -36,7 +36,7 @@ export function createSessionRecords(options: SessionsOptions) {
     exists: async (id: string) => (await readValid(id)) !== undefined,
 
     /** For the commit of a sign-in step. */
-    opening: createOpening({ ...options, sessionStore, userSessions }),
+    opening: createSessionOpening({ ...options, sessionStore, userSessions }),
 
     list: userSessions.list,
     end: userSessions.end,

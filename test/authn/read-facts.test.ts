@@ -48,8 +48,8 @@ async function read(plan: Plan, before: Transaction, reply: AuthnReply | undefin
         ids.push(id)
         return sessionOf(given.userId ?? '00u1').session
       },
-      opening: { newId: (userId) => `new-session-of-${userId}` },
     },
+    opening: { newId: (userId) => `new-session-of-${userId}` },
     ssoTokens: { isEnabled: given.ssoTokens === true },
     logins: { isSameUser: (typed, named) => `${typed}@example.com` === named },
   })

@@ -28,7 +28,8 @@ import { createLoginNames } from '../../src/login-names.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'
 import { createRevocation } from '../../src/revocation/create-revocation.ts'
-import { createSessionRecords, type SessionRecords } from '../../src/session/sessions.ts'
+import type { SessionOpening } from '../../src/session/open-session.ts'
+import { createSessionRecords } from '../../src/session/sessions.ts'
 import type { SessionsToKeep } from '../../src/session/user-sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -106,8 +107,6 @@ export const ends: Okta = () => rejection(401, 'E0000011')
 /** The name of an answer. */
 export const nameOf = ({ body }: Pick<StepAnswer, 'body'>): unknown => JSON.parse(body).name
 
-type Opening = SessionRecords['opening']
-
 export interface ReplicasOptions {
   readonly lockTtlMs?: number
   readonly waitMs?: number
@@ -121,7 +120,7 @@ export interface ReplicasOptions {
   /** Operations of the store to replace. */
   readonly faults?: (memory: Store) => Partial<Store>
   /** Writes of a session to replace. */
-  readonly opening?: (real: Opening) => Partial<Opening>
+  readonly opening?: (real: SessionOpening) => Partial<SessionOpening>
   readonly settings?: Partial<StepSettings>
 }
 
@@ -195,7 +194,6 @@ export async function replicas({
       },
     }
     const { sessions, revocation, transactions } = createParts(watched)
-    const usedSessions = { ...sessions, opening: { ...sessions.opening, ...opening(sessions.opening) } }
     const offeredResources = createOfferedResources({
       store: watched,
       log,
@@ -237,7 +235,8 @@ export async function replicas({
         },
       },
       transactions,
-      sessions: usedSessions,
+      sessions,
+      opening: { ...sessions.opening, ...opening(sessions.opening) },
       ssoTokens: new SsoTokens({
         store: watched,
         sessions,

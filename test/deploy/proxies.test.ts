@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
 import { defaultTunables } from '../../src/config/tunables.ts'
-import { createRulesSchema } from '../../src/forward-auth/forward-auth-rules.ts'
+import { FORWARD_AUTH_RULES } from '../../src/forward-auth/forward-auth-rules.ts'
 import { PAGE_LIMITS } from '../../src/pam/upstream/pam-deps.ts'
 
 /** Compares the example configurations with the code. proxies-attacked.test.ts runs them. */
@@ -39,7 +39,7 @@ describe('the examples that no test runs', () => {
   test.each(['envoy.yaml', 'traefik.yaml', 'envoy-gateway.yaml'])('%s has the rule of nginx.conf', (name) => {
     const [rule, ...others] = rulesIn('nginx.conf')
     expect([rulesIn(name), others]).toEqual([[rule], []])
-    expect(() => createRulesSchema([]).parse(Object.fromEntries(new URLSearchParams(rule)))).not.toThrow()
+    expect(() => FORWARD_AUTH_RULES.parse(Object.fromEntries(new URLSearchParams(rule)))).not.toThrow()
   })
 
   test.each(['envoy.yaml', 'traefik.yaml'])('%s leads to /signin as nginx.conf does', (name) => {

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
-import { createOpening, type OpenSessionOptions } from '../../src/session/open-session.ts'
+import { createSessionOpening, type OpenSessionOptions } from '../../src/session/open-session.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { entries, store, useMemoryStore } from '../support/memory-store.ts'
 import { GRANT } from './session-harness.ts'
@@ -20,7 +20,7 @@ function replica(...masterKeys: Buffer[]) {
   const { log } = collectLog()
   const used: Partial<OpenSessionOptions> = { store, masterKeys, absoluteMs: TTL_MS, log, metrics }
   // the rest is for other writes
-  const { bindDevice, undoBindDevice } = createOpening(used as OpenSessionOptions)
+  const { bindDevice, undoBindDevice } = createSessionOpening(used as OpenSessionOptions)
   return {
     bind(id: string, deviceId = 'device') {
       const times = { createdAtMs: 0, authenticatedAtMs: 0, lastSeenAtMs: 0 }

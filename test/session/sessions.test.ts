@@ -536,13 +536,14 @@ describe('opening a session', () => {
   async function bound(own: Harness, granted = ofDevice) {
     const { opening } = own.sessions
     const opened = newSession(own, granted)
-    await opening.write(opened)
+    const writing = opening.write(opened)
+    await writing
     const binding = await opening.bindDevice(opened)
     return {
       ...opened,
       replace: (presentedId: string | undefined, mayReplaceOtherUser: boolean) =>
         opening.replace(opened, binding, presentedId, mayReplaceOtherUser),
-      undo: () => Promise.all([opening.undoWrite(opened, true), opening.undoBindDevice(binding)]),
+      undo: () => Promise.all([opening.undoWrite(opened, writing), opening.undoBindDevice(binding)]),
     }
   }
   const endedBy = async ({ metrics }: Harness) =>
@@ -649,7 +650,7 @@ describe('opening a session', () => {
 
   test('can be undone before it is written', async () => {
     const own = await harness()
-    await own.sessions.opening.undoWrite(newSession(own, ofDevice), false)
+    await own.sessions.opening.undoWrite(newSession(own, ofDevice), Promise.reject(storeUnavailable()))
     expect(await endedBy(own)).toEqual([])
     expect(own.entries.size).toBe(0)
   })
@@ -658,8 +659,7 @@ describe('opening a session', () => {
     const own = await harness()
     const { id } = await openSession(own, ofDevice)
     const opened = newSession(own, ofDevice)
-    await own.sessions.opening.write(opened)
-    await own.sessions.opening.undoWrite(opened, true)
+    await own.sessions.opening.undoWrite(opened, own.sessions.opening.write(opened))
     expect(await own.sessions.get(opened.id, DEVICE)).toBeUndefined()
     expect(await own.sessions.get(id, DEVICE)).toBeDefined()
     expect((await bound(own)).id).not.toBe(id)
@@ -689,8 +689,9 @@ describe('opening a session', () => {
         // the answer is lost
         throw storeUnavailable(new DependencyFailure('timeout', { code: 'timeout' }))
       }
-      await expect(own.sessions.opening.write(opened)).rejects.toMatchObject({ status: 503 })
-      await own.sessions.opening.undoWrite(opened, false)
+      const writing = own.sessions.opening.write(opened)
+      await expect(writing).rejects.toMatchObject({ status: 503 })
+      await own.sessions.opening.undoWrite(opened, writing)
       expect(own.entries.size).toBe(0)
       expect(await endedBy(own)).toEqual([])
     },

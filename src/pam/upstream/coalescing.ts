@@ -11,7 +11,8 @@ interface SharedFetch<T> {
 
 /**
  * How long the lock of a replica that was killed holds the others back. A replica that stands still
- * for longer loses it too: then another one fetches as well, which does no harm.
+ * for longer loses it too, and may renew that of the next one when it continues: then both fetch,
+ * which does no harm.
  */
 const LEASE_MS = 3000
 /** Most fetches are over by then. */

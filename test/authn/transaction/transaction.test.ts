@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { opensSession } from '../../../src/authn/decide.ts'
+import { opensSession } from '../../../src/authn/assess-answer.ts'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
 import { acceptedProof, type Proof } from '../../../src/authn/transaction/credentials.ts'
 import {
@@ -141,7 +141,7 @@ describe('a session opens', () => {
             for (const credentialAccepted of [true, false]) {
               const sessionToken = hasSessionToken ? 'real-session-token' : undefined
               const answer = { ...ANSWER, status, user, sessionToken, type }
-              const opens = opensSession({ ...fresh(), credentialAccepted }, answer)
+              const opens = opensSession(answer, credentialAccepted)
               const expected =
                 status === 'SUCCESS' &&
                 user !== undefined &&

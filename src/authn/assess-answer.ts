@@ -1,0 +1,46 @@
+import type { Answer, AnsweredUser } from './transaction/answer.ts'
+import { acceptedProof, type Proof } from './transaction/credentials.ts'
+import type { Transaction } from './transaction/transaction.ts'
+
+/** What an answer shows, together with what was shown before. */
+export interface Assessment {
+  /** The proof that Okta has accepted. */
+  readonly accepted: Proof | undefined
+  /** The user for whom a session opens. */
+  readonly opensFor: AnsweredUser | undefined
+  /**
+   * The browser's user may not have begun the sign-in, so it must not replace another user's
+   * session (docs/security.md#sessions).
+   */
+  readonly mayBePlanted: boolean
+}
+
+/** Tells what must be read (`readFacts`), and what follows (`decide`). Pure. */
+export function assessAnswer(
+  proof: Proof | undefined,
+  before: Transaction,
+  answer: Answer,
+  isOfUser: boolean,
+): Assessment {
+  const accepted = acceptedProof(proof, answer, isOfUser)
+  const credentialAccepted = before.credentialAccepted || accepted !== undefined
+  const userProved = before.userProved || accepted?.provesUser === true
+  return {
+    accepted,
+    opensFor: opensSession(answer, credentialAccepted) ? answer.user : undefined,
+    mayBePlanted: before.origin === 'imported' || !userProved,
+  }
+}
+
+/**
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP,
+ * and only if Okta accepted a credential in this transaction. An imported token alone never opens a
+ * session.
+ */
+export function opensSession(
+  { status, user, sessionToken, type }: Answer,
+  credentialAccepted: boolean,
+): boolean {
+  const isSignIn = sessionToken !== undefined || type === 'SESSION_STEP_UP'
+  return status === 'SUCCESS' && user !== undefined && isSignIn && credentialAccepted
+}
