@@ -7,7 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 import type { Telemetry } from './request-context.ts'
 import { announcesBody } from './unread-body.ts'
@@ -32,6 +32,8 @@ const MAX_HEADER_BYTES = 16_384
 export function createListener(handle: RequestListener, options: ListenerOptions, telemetry?: Telemetry) {
   const unread = createUnreadBodies()
   let isDraining = false
+  /** Connections and requests so far. */
+  let arrived = 0
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -43,6 +45,7 @@ export function createListener(handle: RequestListener, options: ListenerOptions
     },
     (req, res) => {
       unread.add(req, res)
+      arrived += 1
       if (isDraining) res.setHeader('Connection', 'close')
       handle(req, res)
     },
@@ -52,6 +55,9 @@ export function createListener(handle: RequestListener, options: ListenerOptions
   server.maxHeadersCount = 0
   server.maxConnections = options.maxConnections
   server.timeout = options.inactivityTimeoutMs ?? 60_000
+  server.on('connection', () => {
+    arrived += 1
+  })
   server.on('drop', () => telemetry?.metrics.requestsShed.inc({ reason: 'connections' }))
   server.on('checkExpectation', refuseExpectation(telemetry))
   const refuse = refuseMalformed(telemetry)
@@ -65,9 +71,27 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       isDraining = true
       // the listener itself keeps the process running
       await pause(leadMs, undefined, { ref: false })
+      await nothingArrives(() => arrived)
       await close(server, graceMs)
     },
   }
+}
+
+/** While requests keep arriving. */
+const ARRIVAL_LIMIT_MS = 1000
+
+/**
+ * Waits for a turn of the event loop in which nothing arrived. Node accepts one connection in each
+ * turn; the others wait in the system, as do bytes on idle connections. Closing the listener and
+ * its idle connections resets both, and a proxy must not send a POST again after that.
+ */
+async function nothingArrives(arrivals: () => number): Promise<void> {
+  const deadline = performance.now() + ARRIVAL_LIMIT_MS
+  let before: number
+  do {
+    before = arrivals()
+    await turn()
+  } while (arrivals() > before && performance.now() < deadline)
 }
 
 /**

@@ -18,6 +18,24 @@ describe('every proxy', () => {
     expect(read('apache.conf').match(/BalancerMember.* ttl=60$/gm)).toHaveLength(2)
   })
 
+  test('asks a replica that was away again before the next one closes, in a quick rolling restart', () => {
+    const again = (name: string, pattern: RegExp) =>
+      [...read(name).matchAll(pattern)].map(([, seconds]) => 1000 * Number(seconds))
+    const times = {
+      nginx: again('nginx.conf', /fail_timeout=(\d+)s/g),
+      'nginx in Compose': again('../compose/nginx.conf', /fail_timeout=(\d+)s/g),
+      Apache: again('apache.conf', / retry=(\d+) /g),
+      HAProxy: again('haproxy.cfg', / check inter (\d+)s /g),
+      Caddy: again('Caddyfile', /health_interval (\d+)s/g),
+      Envoy: again('envoy.yaml', /\binterval: (\d+)s/g),
+      Traefik: again('traefik.yaml', /\binterval: (\d+)s/g),
+    }
+    for (const [name, found] of Object.entries(times)) {
+      expect([name, found]).not.toEqual([name, []])
+      expect([name, Math.max(...found) < defaultTunables().http.readinessLeadMs]).toEqual([name, true])
+    }
+  })
+
   test('its time-out for the broker exceeds those of the broker for the org, PAM and Redis', () => {
     const { upstream, store } = defaultTunables()
     expect(upstream.authn.totalTimeoutMs).toBeLessThan(60_000)

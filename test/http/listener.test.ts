@@ -139,6 +139,23 @@ describe('drain', () => {
     expect(running.state.received).toMatch(/^HTTP\/1\.1 200 .*keep-alive.*done$/s)
   })
 
+  test('connections and requests that wait in the system at the end of the lead time are answered', async () => {
+    const { listener, port } = await listening((_req, res) => res.end('done'))
+    const idle = Array.from({ length: 10 }, () => connection(port))
+    for (const { get } of idle) get()
+    await until(() => idle.every(({ state }) => state.received.endsWith('done')))
+    for (const { state } of idle) state.received = ''
+    const drained = listener.drain(LONGER_THAN_A_TEST_MS, 1)
+    const busyUntil = performance.now() + 20
+    const waiting = [...idle, ...Array.from({ length: 20 }, () => connection(port))]
+    for (const { get } of waiting) get()
+    await Promise.resolve() // connections are opened now, and nothing is accepted yet
+    while (performance.now() < busyUntil); // as in a busy broker: the lead time ends meanwhile
+    await drained
+    await until(() => waiting.every(({ state }) => state.closed))
+    expect(waiting.filter(({ state }) => !state.received.endsWith('done'))).toEqual([])
+  })
+
   test('a request that runs longer than the grace period is aborted', async () => {
     const { listener, port, waiting } = await slow()
     const running = askPort(port, {})
