@@ -11,6 +11,7 @@ import { createSigner } from './crypto/keys.ts'
 import { createIdentityTokens } from './forward-auth/identity-token.ts'
 import { createTrustedProxies } from './http/request-context.ts'
 import { createLoginHash } from './login-names.ts'
+import { createClockCheck } from './observability/clock-check.ts'
 import { createHealth, type Health, type HealthOptions } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
@@ -88,8 +89,9 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   })
   const apiToken = config.authn.apiToken.value
   const { totalTimeoutMs: timeoutMs, maxConnections } = tunables.upstream.authn
+  const authnApi = createApi('authn', config.authn.baseUrl, config, common)
   const okta = createAuthnUpstream({
-    api: createApi('authn', config.authn.baseUrl, config, common),
+    api: authnApi,
     apiToken,
     timeoutMs,
     maxConnections,
@@ -143,13 +145,17 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     endAllSessions,
   })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
+  const upstreamTimes = { authn: authnApi.time, ...(pam === undefined ? {} : { pam: pam.time }) }
+  const clock = createClockCheck({ storeTime: store.time, upstreamTimes, now, log, metrics })
   const health = createHealth({
     async checkStore() {
       await store.ping()
+      await clock.check()
       if (!(await registerKeys()))
         throw new ConfigError(`SECRET_KEYS: ${unknownKeys(registryKey(store)).join('. ')}`)
     },
     ...constants.health,
+    clock,
     upstreams: { authn_token: okta.tokenState, ...(pam === undefined ? {} : { pam: pam.state }) },
     log,
   })
@@ -251,7 +257,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,
   })
-  return { ...pam, close: api.close }
+  return { ...pam, close: api.close, time: api.time }
 }
 
 function createApi(

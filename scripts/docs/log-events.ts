@@ -39,6 +39,8 @@ export const LOG_EVENT_TEXTS: {
       'An unexpected error in the broker. The process exits with 1. → Report it with the `error` field.',
     unhandled_rejection:
       'An unexpected error in the broker. The process exits with 1. → Report it with the `error` field.',
+    clock_disagrees:
+      'The clock of this replica is more than 30 s ahead (`offsetMs`), or behind if negative, of that of Redis or of an upstream (`dependency`). Logged when it begins. → See [a clock is wrong](operations.md#a-clock-is-wrong).',
     listen_failed:
       'A listener (`name`) could not bind to its address or port, probably in use. The process exits with 1. → Change the variable in `variables`; see `host`, `port` and the code in `error`.',
     stop_failed: 'The shutdown failed. The process exits with 1. → See `error`.',
@@ -108,6 +110,7 @@ export const LOG_EVENT_TEXTS: {
     stopping: 'The process received a signal and is shutting down.',
     stopped: 'The process has shut down.',
     store_check_passed: 'The check of Redis passes again.',
+    clock_agrees: 'The clocks agree again.',
     store_connected: 'The connection to Redis is ready.',
     pam_token_minted: 'PAM issued a token; it expires in `lifetimeMs`.',
   },

@@ -73,6 +73,7 @@ export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
   state: { meaning: 'state of a circuit breaker' },
   retryAfterSeconds: { meaning: 'time until the next attempt' },
   lifetimeMs: { meaning: 'lifetime of a token' },
+  offsetMs: { meaning: 'how far the clock of the replica is ahead' },
   revision: { meaning: 'commit of the build' },
   variables: {
     meaning:

@@ -18,6 +18,8 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   upstreamTokenRefused: '**1: page someone**',
   storeFailures:
     'an increase that lasts for minutes. Every operation that ended in 503 is counted, including those of the check every 5 s. The loss of an idle connection is only logged (`store_disconnected`)',
+  clockOffset:
+    'more than 30 s, in either direction: [the clock of a replica is wrong](operations.md#a-clock-is-wrong)',
   signInSteps:
     'a sharp rise of E0000004, E0000207 or E0000068: attackers guess passwords or codes; of `address_blocked`: [the org refuses an address](operations.md#okta-refuses-an-address); of E0000240 or E0000241: the agent of a directory does not answer',
   sessionsOpened: 'a drop to zero during working hours',

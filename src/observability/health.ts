@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { ClockCheck } from './clock-check.ts'
 import { innermostFailure } from './dependency-failure.ts'
 import type { Logger } from './logger.ts'
 
@@ -13,6 +14,7 @@ export interface HealthOptions {
   readonly checkStore: () => Promise<void>
   /** Default: five seconds. */
   readonly checkEveryMs?: number
+  readonly clock?: Pick<ClockCheck, 'state' | 'isUsable'>
   /** The result of the last call to each upstream, for information. */
   readonly upstreams?: Readonly<Record<string, () => CheckState>>
   readonly log: Pick<Logger, 'info' | 'warn'>
@@ -23,9 +25,9 @@ export type Health = ReturnType<typeof createHealth>
 /**
  * Whether this replica should get requests: once the store was proved, and until it drains. Later
  * failures of the store or an upstream are only reported, because they affect every replica, and a
- * service without replicas helps nobody.
+ * service without replicas helps nobody. A wrong clock is that of one replica.
  */
-export function createHealth({ upstreams = {}, ...options }: HealthOptions) {
+export function createHealth({ upstreams = {}, clock, ...options }: HealthOptions) {
   const { state: store, ...checks } = startStoreChecks(options)
   let isDraining = false
   return {
@@ -39,9 +41,13 @@ export function createHealth({ upstreams = {}, ...options }: HealthOptions) {
     readiness() {
       const states = Object.entries(upstreams).map(([name, state]) => [name, state()] as const)
       return {
-        ready: checks.isStarted() && !isDraining,
+        ready: checks.isStarted() && !isDraining && clock?.isUsable() !== false,
         draining: isDraining,
-        checks: { store: store(), ...Object.fromEntries(states) },
+        checks: {
+          store: store(),
+          ...(clock === undefined ? {} : { clock: clock.state() }),
+          ...Object.fromEntries(states),
+        },
       }
     },
   }

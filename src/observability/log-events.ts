@@ -21,6 +21,7 @@ interface LogEvents {
     | 'ops_error'
     | 'uncaught_exception'
     | 'unhandled_rejection'
+    | 'clock_disagrees'
     | 'listen_failed'
     | 'stop_failed'
   /** The broker recovers without an operator, or a request was refused. */
@@ -64,6 +65,7 @@ interface LogEvents {
     | 'stopped'
     | 'store_check_passed'
     | 'store_connected'
+    | 'clock_agrees'
     | 'pam_token_minted'
   readonly debug: 'pam_error'
 }

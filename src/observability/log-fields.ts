@@ -30,6 +30,7 @@ export const LOG_FIELDS = {
   state: 'string',
   retryAfterSeconds: 'number',
   lifetimeMs: 'number',
+  offsetMs: 'number',
   revision: 'string',
   variables: 'string',
 } as const

@@ -31,6 +31,11 @@ const METRICS = {
     'store_failures_total',
     'Store operations that failed: Redis refused them, was unreachable or too slow',
   ),
+  clockOffset: gauge(
+    'clock_offset_seconds',
+    'How far the clock of this replica is ahead of the one of Redis (`store`) or of an upstream’s last `Date`',
+    ['source'],
+  ),
   signInSteps: counter('sign_in_steps_total', 'Sign-in steps, by operation and resulting status or error', [
     'operation',
     'status',

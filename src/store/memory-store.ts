@@ -54,6 +54,7 @@ export function createMemoryStore({
     ...createIndexes(memory),
     ...createCounters(memory, now),
     ping: async () => assertOpen(),
+    time: async () => now(),
     async close() {
       isClosed = true
       clearInterval(sweep)

@@ -58,6 +58,11 @@ export function createRedisStore({
       await probeStore(operations, keyOf({ keyPrefix }, KEYS.readinessProbe, uuid()))
     },
 
+    async time() {
+      const [seconds, microseconds] = await run(redis.time())
+      return Number(seconds) * 1000 + Number(microseconds) / 1000
+    },
+
     async close() {
       // answered after all earlier commands
       await redis.get(keyOf({ keyPrefix }, KEYS.closing)).catch(() => {})

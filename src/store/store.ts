@@ -29,6 +29,9 @@ export interface Store extends Values, LockedRecords, Indexes, AttemptCounters {
   /** Throws `storeUnavailable` unless the store can execute every operation. */
   ping(): Promise<void>
 
+  /** The store's clock, in milliseconds since 1970. In a cluster, that of one of its nodes. */
+  time(): Promise<number>
+
   /** Waits for running operations, up to a time limit, and disconnects. */
   close(): Promise<void>
 }

@@ -54,7 +54,7 @@ export interface HttpApiOptions extends ConnectionOptions {
 
 const monotonic = () => performance.now()
 
-export function createHttpApi(options: HttpApiOptions): HttpApi {
+export function createHttpApi(options: HttpApiOptions) {
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(origin, options)
   const breaker = createBreaker(options.breaker)
@@ -64,19 +64,29 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     baseURL: origin,
   })
 
+  let seen: { readonly date: string; readonly atMs: number } | undefined
+
   return {
     close: () => dispatcher.destroy(),
 
-    async send(request) {
+    /** The API's time by its last `Date`, in milliseconds since 1970. */
+    time(): number | undefined {
+      const timeMs = seen === undefined ? Number.NaN : Date.parse(seen.date) + monotonic() - seen.atMs
+      return Number.isNaN(timeMs) ? undefined : timeMs
+    },
+
+    async send(request: UpstreamRequest) {
       const url = pathOn(origin, request.path)
       const timeout = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
       const config = { method: request.method, url, timeout, ...contentOf(request) }
       return measured(options, request, async () => {
         const { data } = await breaker.run(() => http.request<ReceivedResponse>(config))
+        const { date } = data.headers
+        if (typeof date === 'string') seen = { date, atMs: monotonic() }
         return toUpstreamResponse(data)
       })
     },
-  }
+  } satisfies HttpApi & { time(): number | undefined }
 }
 
 /** Measures and traces a call, by its status or the outcome of its failure. */

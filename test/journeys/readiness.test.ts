@@ -37,14 +37,22 @@ async function readyz(opsUrl: string) {
 test('authn_token and pam are unknown on each replica until a call proves them, and never affect the status', async () => {
   const { gatehouse, replica, visit, sandbox } = await harness()
   const other = await replica()
-  const unknown = { status: 200, checks: { store: 'ok', authn_token: 'unknown', pam: 'unknown' } }
+  const unknown = {
+    status: 200,
+    checks: { store: 'ok', clock: 'ok', authn_token: 'unknown', pam: 'unknown' },
+  }
   expect(await readyz(gatehouse.opsUrl)).toEqual(unknown)
 
   const browser = await visit()
   await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect((await readyz(gatehouse.opsUrl)).checks).toEqual({ ...unknown.checks, authn_token: 'ok' })
   expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
-  expect((await readyz(gatehouse.opsUrl)).checks).toEqual({ store: 'ok', authn_token: 'ok', pam: 'ok' })
+  expect((await readyz(gatehouse.opsUrl)).checks).toEqual({
+    store: 'ok',
+    clock: 'ok',
+    authn_token: 'ok',
+    pam: 'ok',
+  })
   expect(await readyz(other.opsUrl)).toEqual(unknown)
 
   const wrong = await replica({ AUTHN_API_TOKEN: 'a-wrong-token' })
@@ -62,8 +70,44 @@ test('without PAM configuration there is no check of it', async () => {
   const noPam = { PAM_BASE_URL: '', PAM_TEAM: '', PAM_KEY_ID: '', PAM_KEY_SECRET: '', PAM_DIRECTORY: '' }
   expect((await readyz((await replica(noPam)).opsUrl)).checks).toEqual({
     store: 'ok',
+    clock: 'ok',
     authn_token: 'unknown',
   })
+})
+
+const HOUR_MS = 3_600_000
+
+test('a replica whose clock is set wrong says so, and is not ready once Redis and Okta both disagree with it', async () => {
+  let aheadMs = 0
+  const now = () => Date.now() + aheadMs
+  const { gatehouse, visit } = await harness({ now, constants: { health: { checkEveryMs: 20 } } })
+  const clocks = async () => {
+    const { status, checks } = await readyz(gatehouse.opsUrl)
+    return [status, checks.clock]
+  }
+  const saysSo = () => gatehouse.logLines().filter(({ event }) => event === 'clock_disagrees')
+  const browser = await visit()
+
+  aheadMs = HOUR_MS
+  await until(async () => (await clocks())[1] === 'failing')
+  expect(await clocks()).toEqual([200, 'failing']) // maybe the clock of Redis is wrong
+  expect(await gatehouse.metrics()).toMatch(
+    /^gatehouse_clock_offset_seconds\{source="store"\} 3(600|599\.9\d*)$/m,
+  )
+
+  aheadMs = 0
+  await until(async () => (await clocks())[1] === 'ok')
+  await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  aheadMs = HOUR_MS
+  expect((await browser.get('/api/v1/sessions/me')).status).toBe(404) // users look signed out
+  await until(async () => (await clocks())[0] === 503)
+  expect(await gatehouse.metrics()).toContain('gatehouse_ready 0')
+  expect(saysSo()).toHaveLength(2)
+  for (const line of saysSo()) expect(line).toMatchObject({ level: 'error', dependency: 'store' })
+
+  aheadMs = 0
+  await until(async () => (await clocks())[0] === 200)
+  expect((await browser.get('/api/v1/sessions/me')).status).toBe(200)
 })
 
 const REDIS_PASSWORD = 'plainly-fake-redis-password'
@@ -87,7 +131,12 @@ test('the rights of the Redis user in docs/operations.md are enough for a whole 
   for (const path of ['/api/v1/sessions/me', '/api/v1/sessions', '/api/v1/pam/me', '/api/v1/pam/groups'])
     expect([path, (await browser.get(path)).status]).toEqual([path, 200])
   expect((await browser.delete('/api/v1/sessions/me')).status).toBe(204)
-  expect((await readyz(broker.opsUrl)).checks).toEqual({ store: 'ok', authn_token: 'ok', pam: 'ok' })
+  expect((await readyz(broker.opsUrl)).checks).toEqual({
+    store: 'ok',
+    clock: 'ok',
+    authn_token: 'ok',
+    pam: 'ok',
+  })
   const log = (await redis.client().call('ACL', 'LOG')) as unknown[]
   expect(log).toEqual([]) // no command was refused unnoticed
 })

@@ -52,6 +52,19 @@ test('upstreams are shown, and do not affect readiness', async () => {
   expect(health.readiness()).toEqual({ ready: true, draining: false, checks })
 })
 
+test('a replica whose clock cannot be used is not ready', async () => {
+  let isUsable = false
+  const { log } = collectLog()
+  const clock = { state: () => 'failing' as const, isUsable: () => isUsable }
+  const health = createHealth({ checkStore: good, clock, log })
+  stops.push(health.stop)
+  await health.started
+  const checks = { store: 'ok', clock: 'failing' }
+  expect(health.readiness()).toEqual({ ready: false, draining: false, checks })
+  isUsable = true
+  expect(health.readiness()).toEqual({ ready: true, draining: false, checks })
+})
+
 test('a draining replica is not ready', async () => {
   const health = open(good)
   await health.started

@@ -374,6 +374,10 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       await expect(store.ping()).resolves.toBeUndefined()
     })
 
+    test('its clock is in milliseconds', async () => {
+      expect(Math.abs((await store.time()) - Date.now())).toBeLessThan(60_000) // on this machine
+    })
+
     test('every key has a time to live', async () => {
       for (const key of madeKeys) {
         const ttl = await tested.timeToLive(key)

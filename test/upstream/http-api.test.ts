@@ -49,6 +49,26 @@ const json =
   (_req, res) =>
     sendJson(res, status, body)
 
+test('its time is that of the last Date, advanced by the monotonic clock', async () => {
+  const dates = ['Fri, 02 Jan 2026 12:00:00 GMT', 'Fri, 02 Jan 2026 13:00:00 GMT', 'no date', undefined]
+  const { client } = await upstream((_req, res) => {
+    const date = dates.shift()
+    res.sendDate = false
+    if (date !== undefined) res.setHeader('Date', date)
+    res.end()
+  })
+  const times: unknown[] = [client.time()]
+  while (dates.length > 0) {
+    await client.send(POST)
+    times.push(client.time())
+  }
+  const [before, noon, one, unreadable, without] = times
+  expect([before, unreadable, without]).toEqual([undefined, undefined, undefined])
+  expect(Number(noon)).toBeGreaterThan(Date.parse('2026-01-02T12:00:00Z'))
+  expect(Number(one) - Number(noon)).toBeGreaterThan(3_599_000)
+  expect(Number(one) - Number(noon)).toBeLessThan(3_660_000)
+})
+
 describe('no response', () => {
   test('a refused connection: the request did not arrive', async () => {
     const client = keep(clientFor(`http://127.0.0.1:${await deadPort()}`))
