@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClockCheck } from './clock-check.ts'
 import { innermostFailure } from './dependency-failure.ts'
 import type { Logger } from './logger.ts'
 
@@ -14,7 +13,7 @@ export interface HealthOptions {
   readonly checkStore: () => Promise<void>
   /** Default: five seconds. */
   readonly checkEveryMs?: number
-  readonly clock?: Pick<ClockCheck, 'state' | 'isUsable'>
+  readonly clock?: { readonly state: () => CheckState; readonly isUsable: () => boolean }
   /** The result of the last call to each upstream, for information. */
   readonly upstreams?: Readonly<Record<string, () => CheckState>>
   readonly log: Pick<Logger, 'info' | 'warn'>
