@@ -1,34 +1,22 @@
-import { availableParallelism } from 'node:os'
-
-/** Runs the TypeScript as it stands, as ES modules; types are checked by `npm run check`. */
+/**
+ * Compiles everything to CommonJS, packages that are only ES modules included; types are checked by
+ * `npm run check`.
+ */
 export default {
-  runtime: '<rootDir>/test/support/native-modules/runtime.mjs',
-  testEnvironment: '<rootDir>/test/support/native-modules/environment.mjs',
-  roots: ['<rootDir>/test'],
+  roots: ['<rootDir>/test', '<rootDir>/sandbox/test', '<rootDir>/demo/test', '<rootDir>/client/test'],
   testMatch: ['**/*.test.ts'],
-  extensionsToTreatAsEsm: ['.ts'],
+  testEnvironmentOptions: { exportConditions: ['source', 'node', 'node-addons'] },
   transform: {
-    '^.+\\.ts$': [
+    '\\.(ts|js|mjs)$': [
       '@swc/jest',
       {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript' },
-          experimental: { keepImportAttributes: true },
-        },
-        module: { type: 'es6' },
+        jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+        module: { type: 'commonjs' },
         sourceMaps: 'inline',
       },
     ],
   },
+  transformIgnorePatterns: ['/node_modules/(?!(uuid|jose|p-limit|yocto-queue|httpxy)/)'],
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
   testTimeout: 240_000,
-  // Node's own modules use these, of the same global object
-  fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] },
-  testSequencer: '<rootDir>/scripts/jest-longest-first.mjs',
-  maxWorkers: 2 * availableParallelism(), // many tests wait for processes, pages and stores
-  // The modules of test files, and what they hold, stay in the worker: it is replaced between two
-  // files when its heap exceeds this.
-  workerIdleMemoryLimit: '700MB',
-  forceExit: false,
 }

@@ -8,7 +8,7 @@ import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startSandbox } from '../build/sandbox-package/start-sandbox.js'
+import { startSandbox } from 'gatehouse/sandbox'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-nextjs-'))
 const port = 20_000 + (process.pid % 10_000)

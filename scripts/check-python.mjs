@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { createIdentityTokens } from '../build/forward-auth/identity-token.js'
+import { createIdentityTokens } from '../dist/forward-auth/identity-token.js'
 
 const ISSUER = 'https://portal.example.com'
 const page = readFileSync(new URL('../docs/applications.md', import.meta.url), 'utf8')

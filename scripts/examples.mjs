@@ -2,25 +2,17 @@
  * `npm run example -- plain` (or react, express): starts a starter of `examples/`. `npm run check`
  * checks the types of all.
  *
- * The starters get the packages gatehouse and gatehouse-client as from their tarballs: `gatehouse`
- * is compiled into `examples/node_modules/`, `gatehouse-client` is the workspace.
+ * In a checkout, the starters get the packages gatehouse and gatehouse-client from the workspaces.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 export const STARTERS = ['plain', 'react', 'express']
 const PROJECT = fileURLToPath(new URL('..', import.meta.url))
-const GATEHOUSE = `${PROJECT}examples/node_modules/gatehouse`
 
 /** @returns whether the packages that the starters import are there */
 export function preparePackages() {
-  if (!compile('client')) return false
-  mkdirSync(`${GATEHOUSE}/config`, { recursive: true })
-  cpSync(`${PROJECT}package.json`, `${GATEHOUSE}/package.json`)
-  for (const name of ['default.json', 'sandbox.json'])
-    cpSync(`${PROJECT}config/${name}`, `${GATEHOUSE}/config/${name}`)
-  return compile('tsconfig.package.json', '--noCheck', '--outDir', `${GATEHOUSE}/lib`)
+  return compile('client') && compile('tsconfig.build.json', '--noCheck') && compile('sandbox', '--noCheck')
 }
 
 function compile(project, ...options) {

@@ -3,8 +3,8 @@
  * no packages, no I/O.
  *
  * To add a type, add it to `FACTOR_TYPES`, and its answers to `openapi/authn/factor-schemas.ts`.
- * The sandbox has its own enum (`src/sandbox/sandbox-config.ts`) and table
- * (`src/sandbox/authn/factors/factor-handlers.ts`), the page a form
+ * The sandbox has its own enum (`sandbox/src/sandbox-config.ts`) and table
+ * (`sandbox/src/authn/factors/factor-handlers.ts`), the page a form
  * (`examples/react/src/sign-in/factors.tsx`), and `docs/build-your-sign-in-page.md` a table of
  * factors. `test/journeys/factor-types.test.ts` fails if one is missing.
  */

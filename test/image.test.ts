@@ -17,19 +17,17 @@ const lines = (path: string) =>
 test('the build context is a list of files without source control, tests, sandbox, demo and secrets', () => {
   const [first, ...rest] = lines('.dockerignore')
   expect(first).toBe('*')
-  const given = rest.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
-  expect(given.sort()).toEqual([
-    '.npmrc',
-    'LICENSE',
-    'config/default.json',
-    'docs/openapi.json',
-    'package-lock.json',
-    'package.json',
-    'src',
-    'tsconfig.build.json',
-    'tsconfig.json',
+  expect(rest.sort()).toEqual([
+    '!.npmrc',
+    '!LICENSE',
+    '!config/default.json',
+    '!docs/openapi.json',
+    '!package-lock.json',
+    '!package.json',
+    '!src',
+    '!tsconfig.build.json',
+    '!tsconfig.json',
   ])
-  expect(rest.slice(-3)).toEqual(['src/sandbox', 'src/sandbox-package', 'src/demo'])
 })
 
 // shows: V13.4.2, V15.2.3

@@ -86,7 +86,7 @@ export function createStep(answer: SignInAnswer, deps: Dependencies, options: Li
     },
   }
   const moves = Object.hasOwn(MOVES, status) ? MOVES[status] : undefined
-  // each status has the members of its interface: test/client compares them for every answer of the
+  // each status has the members of its interface: client/test compares them for every answer of the
   // journeys
   return { status, answer, stateToken, ...commonMoves(context), ...moves?.(context) } as SignInStep
 }

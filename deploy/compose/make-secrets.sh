@@ -1,6 +1,6 @@
 #!/bin/sh
 # Creates the secrets of compose.yaml in deploy/compose/secrets/. Existing files are kept. Requires openssl.
-# The API token and the PAM key are those of config/sandbox.json. They are valid for the sandbox only.
+# The API token and the PAM key are those of sandbox/sandbox.json. They are valid for the sandbox only.
 set -eu
 
 dir="$(dirname "$0")/secrets"

@@ -6,8 +6,10 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json tsconfig.package.json ./
+COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
+COPY sandbox/tsconfig.json ./sandbox/
+COPY sandbox/src ./sandbox/src
 RUN npm run prepack
 
 FROM node:24-bookworm-slim AS packages
@@ -18,11 +20,13 @@ RUN npm ci --omit=dev --ignore-scripts
 FROM node:24-bookworm-slim
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
-COPY --from=build /app/lib ./lib
+COPY --from=build /app/dist ./dist
+COPY --from=build /app/sandbox/dist ./sandbox/dist
 COPY package.json LICENSE ./
-COPY config/default.json config/sandbox.json ./config/
+COPY config/default.json ./config/
+COPY sandbox/sandbox.json ./sandbox/
 COPY docs/openapi.json ./docs/openapi.json
 ENV SANDBOX_HOST=0.0.0.0
 USER 1000:1000
 EXPOSE 8080 8081 8082
-ENTRYPOINT ["node", "lib/sandbox-package/main.js"]
+ENTRYPOINT ["node", "sandbox/dist/package/main.js"]

@@ -15,9 +15,9 @@ export function pack(folder) {
   return join(folder, output.trim())
 }
 
-/** Writes a portal into this folder: test/sandbox-package/consumer, and examples/testing. */
+/** Writes a portal into this folder: sandbox/test/package/consumer, and examples/testing. */
 export function writePortal(folder) {
-  cpSync(join(project, 'test/sandbox-package/consumer'), folder, { recursive: true })
+  cpSync(join(project, 'sandbox/test/package/consumer'), folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   cpSync(join(project, 'examples/testing'), folder, { recursive: true })
 }
@@ -27,7 +27,7 @@ export function installOffline(folder, tarball) {
   const modules = join(folder, 'node_modules')
   mkdirSync(join(modules, 'gatehouse'), { recursive: true })
   for (const name of readdirSync(join(project, 'node_modules')))
-    if (!name.startsWith('.')) symlinkSync(join(project, 'node_modules', name), join(modules, name))
+    if (!/^(\.|gatehouse$)/.test(name)) symlinkSync(join(project, 'node_modules', name), join(modules, name))
   execFileSync('tar', ['xzf', tarball, '-C', join(modules, 'gatehouse'), '--strip-components=1'])
 }
 

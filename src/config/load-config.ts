@@ -7,7 +7,7 @@ import type { Values, VariableName } from './variables.ts'
 
 /**
  * The whole configuration, checked and frozen. Only `main`, `wiring`, `doctor` and
- * `sandbox-package` see it; a module gets the part that it needs.
+ * `embed` see it; a module gets the part that it needs.
  */
 export type Config = ReturnType<typeof loadConfig>
 

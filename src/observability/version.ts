@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 
-/** In dist/observability/ of the image, and in build/src/observability/ of the scripts' build. */
+/** Above src/ and dist/, and above build/src/ of the scripts' build. */
 const FILE = ['../../package.json', '../../../package.json']
   .map((path) => new URL(path, import.meta.url))
   .find((url) => existsSync(url))

@@ -4,11 +4,11 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { parsePamConfig } from 'gatehouse-sandbox/pam/pam-config'
+import { loadSandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { VARIABLE_NAMES } from '../../src/config/variables.ts'
-import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
-import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { imageFacts, longestStopSeconds, packageVersion, readProject, readYaml } from './read-deploy.ts'
 
 const list = z.array(z.string()).default([])

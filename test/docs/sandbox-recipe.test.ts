@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
+import { parsePamConfig } from 'gatehouse-sandbox/pam/pam-config'
+import { loadSandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { generateKey } from '../../src/config/secret-values.ts'
-import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
-import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 
 test('docs/sandbox.md: the example configuration is valid, and the sandbox accepts it', () => {
   const page = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')

@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 
 async function doctor(env: Readonly<Record<string, string>>, args: readonly string[] = [], input = '') {
-  const { output, exited, child } = spawnNode('build/main.js', env, '--doctor', ...args)
+  const { output, exited, child } = spawnNode('dist/main.js', env, '--doctor', ...args)
   child.stdin.end(input)
   cleanUps.push(() => child.kill('SIGKILL'))
   return { code: await exited, ...output }

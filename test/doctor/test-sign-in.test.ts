@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { PASSWORD, TOMAS } from '../support/harness.ts'
 import { type SandboxUpstream, startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { diagnose } from './diagnose.ts'

@@ -1,12 +1,8 @@
 import { type IncomingMessage, request } from 'node:http'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import type { Express } from 'express'
-import { type Listener, listen } from '../../src/sandbox/listen.ts'
+import { type Listener, listen } from 'gatehouse-sandbox/listen'
+import { createPortal } from '../../examples/express/src/portal.ts'
 import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
-
-const { createPortal } = (await import(
-  new URL('../../examples/express/src/portal.ts', import.meta.url).href
-)) as { createPortal(options: { gatehouseUrl: string }): Express }
 
 let gatehouse: StubUpstream
 /** The next answers of Gatehouse. */

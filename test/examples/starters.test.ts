@@ -3,16 +3,13 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type SandboxWithBroker, startSandbox } from 'gatehouse-sandbox/package/start-sandbox'
 import type { Browser, Page } from 'playwright-core'
-import { type SandboxWithBroker, startSandbox } from '../../src/sandbox-package/start-sandbox.ts'
+import { preparePackages } from '../../scripts/examples.mjs'
 import { openChromium } from '../support/chromium.ts'
 import { faultsOf } from '../support/demo-page.ts'
 import { freePort } from '../support/gatehouse.ts'
 import { until } from '../support/until.ts'
-
-const { preparePackages } = (await import(new URL('../../scripts/examples.mjs', import.meta.url).href)) as {
-  preparePackages(): boolean
-}
 
 /** A starter, as its one command starts it, and a browser. */
 interface Starter {
@@ -26,7 +23,7 @@ interface Starter {
 
 /** `npm run package:check` runs installed copies. */
 const FOLDER = process.env.STARTERS_FOLDER ?? fileURLToPath(new URL('../../examples', import.meta.url))
-/** `test/demo` tries every screen of the one in React. */
+/** `demo/test` tries every screen of the one in React. */
 const SHORT = ['plain', 'express'] as const
 const NAMES = [...SHORT, 'react'] as const
 const starters: Record<string, Starter> = {}

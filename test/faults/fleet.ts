@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
-import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import type { Sandbox } from 'gatehouse-sandbox/sandbox'
+import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { type BrokerProcess, makeBrokerDirectory } from '../support/broker-process.ts'
 import { freePort, TEST_KEY } from '../support/gatehouse.ts'
 import { startSandboxUpstream } from '../support/sandbox-upstream.ts'

@@ -17,7 +17,7 @@ import { begin, expectToGoOn, expectToHold, UNDER_WAY_ENV, type UnderWay } from 
  */
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-last-'))
-const [LAST, THIS] = [join(folder, 'dist/main.js'), resolve('build/main.js')]
+const [LAST, THIS] = [join(folder, 'dist/main.js'), resolve('dist/main.js')]
 const started: ReturnType<typeof spawnNode>[] = []
 let upstream: SandboxUpstream
 let redis: RedisServer

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { FaultRule } from '../../src/sandbox/fault-rules.ts'
+import type { FaultRule } from 'gatehouse-sandbox/fault-rules'
 import type { PageAnswer } from '../support/browser.ts'
 import { AMELIA, type Harness, TOMAS, useHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'

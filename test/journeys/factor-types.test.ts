@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
+import { loadSandboxConfig, type SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { FACTOR_TYPE_NAMES } from '../../src/factor-types.ts'
-import { loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { FACTOR_TYPE_ROWS } from '../support/factor-types.ts'
 import { useHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'

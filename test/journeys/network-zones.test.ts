@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { PASSWORD, TOMAS, useHarness } from '../support/harness.ts'
 
 /**

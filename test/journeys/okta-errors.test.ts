@@ -7,7 +7,7 @@ import { causesOf, errorOf } from '../support/transaction-view.ts'
 
 /**
  * What an answer of Okta means for the limits, the audit log, the API token and the page. The
- * sandbox answers as S1 to S16 of docs/unproven.md say; test/sandbox/authn/refusals.test.ts shows
+ * sandbox answers as S1 to S16 of docs/unproven.md say; sandbox/test/authn/refusals.test.ts shows
  * it.
  */
 const PER_USER = 3

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from '../support/chromium.ts'
 import { type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'

@@ -17,7 +17,7 @@ afterEach(() => {
 })
 
 function start(env: Record<string, string>, ...args: string[]) {
-  const started = spawnNode('build/main.js', env, ...args)
+  const started = spawnNode('dist/main.js', env, ...args)
   children.push(started.child)
   return started
 }
@@ -60,7 +60,7 @@ describe('the command', () => {
   })
 
   test('an unknown or second argument prints the usage and exits 64 without starting', async () => {
-    const main = pathToFileURL(resolve('build/main.js')).href
+    const main = pathToFileURL(resolve('dist/main.js')).href
     // one process for all: each import with another query runs the command again
     const script = `
       const codes = []

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { statusOf } from '../../src/sandbox/authn/user-lifecycle.ts'
+import { statusOf } from 'gatehouse-sandbox/authn/user-lifecycle'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 import { errorOf, handleOf, hrefAt } from '../support/transaction-view.ts'

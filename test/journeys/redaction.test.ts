@@ -101,7 +101,7 @@ describe('a broker process that crashes', () => {
       const { argv } = process
       Object.defineProperty(process, 'argv', {
         get() {
-          if (new Error().stack.includes('/build/main.js:')) throw new Error('${SECRET}')
+          if (new Error().stack.includes('/dist/main.js:')) throw new Error('${SECRET}')
           return argv
         },
       })`)

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 
 /** Each test has a process with a logger on its standard output. */
 
-const MODULE = new URL('../../build/observability/logger.js', import.meta.url).href
+const MODULE = new URL('../../dist/observability/logger.js', import.meta.url).href
 const scriptOf = (body: string) => [
   '--input-type=module',
   '--eval',

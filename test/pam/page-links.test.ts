@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
+import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from 'gatehouse-sandbox/pam/pam-links'
 import type { Group } from '../../src/pam/upstream/group.ts'
-import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../src/sandbox/pam/pam-links.ts'
 import { LOGIN } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 

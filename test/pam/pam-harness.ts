@@ -1,7 +1,7 @@
 import type { Store } from '../../src/store/store.ts'
-import type { PamServer } from '../sandbox/pam/pam-server.ts'
-import { START, startPamServer } from '../sandbox/pam/pam-server.ts'
 import { useFreshFixture } from '../support/fixture.ts'
+import type { PamServer } from '../support/pam-server.ts'
+import { START, startPamServer } from '../support/pam-server.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { type StubListener, type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
 import {

@@ -283,7 +283,7 @@ describe('ending', () => {
       expect(answer.headers['set-cookie']).toEqual([
         '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
       ])
-      expect(answer.headers).not.toHaveProperty('clear-site-data') // the portal's storage is its own
+      expect(answer.headers).not.toHaveProperty('clear-site-data') // leaves the storage alone
       expect(stored()).toEqual([])
       expect((await call('GET', ME, cookieHeader)).status).toBe(404)
       expect((await call('DELETE', ME, cookieHeader)).status).toBe(404)

@@ -31,8 +31,8 @@ export interface BrokerDirectory {
  */
 export async function makeBrokerDirectory(tunables: object = {}): Promise<BrokerDirectory> {
   const home = await mkdtemp(join(tmpdir(), 'gatehouse-broker-'))
-  const isBrokerFile = (path: string) => !/\/build\/(demo|sandbox)|\.map$/.test(path)
-  await cp(resolve('build'), join(home, 'build'), { recursive: true, filter: isBrokerFile })
+  const isNeeded = (path: string) => !/\.(map|d\.ts)$/.test(path)
+  await cp(resolve('dist'), join(home, 'dist'), { recursive: true, filter: isNeeded })
   await symlink(resolve('node_modules'), join(home, 'node_modules'))
   await writeFile(join(home, 'package.json'), '{ "type": "module", "version": "0.0.0-test" }')
   await mkdir(join(home, 'config'))
@@ -43,7 +43,7 @@ export async function makeBrokerDirectory(tunables: object = {}): Promise<Broker
 
   const spawnOne: BrokerDirectory['spawn'] = (env) => {
     const ports = { PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1', CONFIG_FILE: configFile }
-    const started = spawnNode(join(home, 'build', 'main.js'), { ...ports, ...env })
+    const started = spawnNode(join(home, 'dist', 'main.js'), { ...ports, ...env })
     children.push(started.child)
     recordProcess(() => started.output.out + started.output.err)
     return started

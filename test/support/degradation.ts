@@ -1,4 +1,4 @@
-import type { FaultRule } from '../../src/sandbox/fault-rules.ts'
+import type { FaultRule } from 'gatehouse-sandbox/fault-rules'
 import type { Browser } from './browser.ts'
 import { generousLimits } from './generous-limits.ts'
 import { type Harness, PASSWORD, startHarness } from './harness.ts'

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { beforeEach } from '@jest/globals'
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import type { Sandbox } from 'gatehouse-sandbox/sandbox'
 import { useFixture } from './fixture.ts'
 
 /** The part of an event that tests read. */

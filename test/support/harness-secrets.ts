@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import type { Sandbox } from 'gatehouse-sandbox/sandbox'
 import type { Gatehouse } from './gatehouse.ts'
 import { forgetTraffic, processOutputs, trafficOf } from './recorded-traffic.ts'
 import { startMonitor } from './redis-monitor.ts'

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import type { Sandbox } from 'gatehouse-sandbox/sandbox'
 import { type Browser, openBrowser } from './browser.ts'
 import { useFixture } from './fixture.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse, TEST_KEY } from './gatehouse.ts'

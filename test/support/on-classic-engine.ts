@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import type { Sandbox } from 'gatehouse-sandbox/sandbox'
 
 /**
  * Makes the sandbox a Classic Engine org until its next reset, whatever `SANDBOX_PIPELINE` says.

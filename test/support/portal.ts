@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } from './harness.ts'
 import { PORTAL, PROXIES, type ProxyName } from './proxies.ts'
 import { type PortalRequest, type PortalResponse, type RunningProxy, startProxy } from './proxy.ts'

@@ -1,6 +1,6 @@
-import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { parsePamConfig } from 'gatehouse-sandbox/pam/pam-config'
+import { createSandbox, type Sandbox } from 'gatehouse-sandbox/sandbox'
+import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 
 /**
  * The sandbox on free ports, as the upstream of brokers. `SANDBOX_PIPELINE=idx` makes it an

@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { COMPILERS, errorsIn } from 'gatehouse-test-support/compile-pages'
+
+/** The packed tarball of gatehouse-client, as a portal installs it. */
+
+const CLIENT = join(import.meta.dirname, '../../client')
+const EXAMPLES = join(import.meta.dirname, '../../examples/')
+const MAX_BYTES = 6000
+
+let portal: string
+let installed: string
+beforeAll(() => {
+  portal = mkdtempSync(join(tmpdir(), 'gatehouse-client-'))
+  installed = join(portal, 'node_modules/gatehouse-client')
+  mkdirSync(installed, { recursive: true })
+  // without scripts: other tests import dist/ at this moment
+  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', portal]
+  const tarball = execFileSync('npm', pack, { cwd: CLIENT, encoding: 'utf8' }).trim()
+  execFileSync('tar', ['-xzf', join(portal, tarball), '-C', installed, '--strip-components=1'])
+  writeFileSync(join(portal, 'package.json'), JSON.stringify({ type: 'module' }))
+})
+afterAll(() => rmSync(portal, { recursive: true }))
+
+test('it has the compiled code with types, the licence and the README, and no dependencies', () => {
+  const files = readdirSync(installed, { recursive: true, withFileTypes: true })
+  const names = files.filter((file) => file.isFile()).map(({ name }) => name)
+  expect(names.filter((name) => !/\.js$|\.d\.ts$/.test(name)).sort()).toEqual([
+    'LICENSE',
+    'README.md',
+    'package.json',
+  ])
+  const described = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  // dead in the package
+  expect(readFileSync(join(installed, 'README.md'), 'utf8')).not.toMatch(/\]\((?!https?:)/)
+  const own = Object.keys(described).filter((name) => /dependencies/i.test(name))
+  expect([described.name, described.sideEffects, own]).toEqual(['gatehouse-client', false, []])
+  const isOld = (path: string) =>
+    readdirSync(join(CLIENT, 'src')).includes(path.replace(/\.d\.ts$|\.js$/, '.ts'))
+  const compiled = readdirSync(join(installed, 'dist'), { withFileTypes: true }).filter((file) =>
+    file.isFile(),
+  )
+  expect(compiled.map(({ name }) => name).filter((name) => !isOld(name))).toEqual([])
+})
+
+test(`it has less than ${MAX_BYTES} bytes, bundled, minified and compressed`, async () => {
+  const { rolldown } = await import(createRequire(EXAMPLES).resolve('rolldown'))
+  const bundle = await rolldown({ input: join(installed, 'dist/index.js') })
+  const { output } = await bundle.generate({ minify: true, format: 'es' })
+  await bundle.close()
+  const [{ code, imports }] = output
+  expect([output.length, imports, code.includes('createGatehouse')]).toEqual([1, [], true])
+  expect(gzipSync(code).length).toBeLessThan(MAX_BYTES)
+})
+
+/** As the README says. */
+const BROWSERS = ['chrome100', 'edge100', 'firefox97', 'safari16.4']
+/** Newer than these browsers. */
+const NEWER =
+  /AbortSignal\.(any|timeout)\(|URL\.(canParse|parse)\(|OptionsFromJSON|structuredClone|\.(toSorted|toReversed|findLast|toWellFormed)\(|(Object|Map)\.groupBy|withResolvers|fromAsync/
+
+test('it runs unchanged in the oldest browsers that the README names', async () => {
+  const { rolldown } = await import(createRequire(EXAMPLES).resolve('rolldown'))
+  const bundled = async (target: readonly string[]) => {
+    const codes = []
+    for (const entry of ['index', 'messages/index']) {
+      const bundle = await rolldown({ input: join(installed, `dist/${entry}.js`), transform: { target } })
+      codes.push((await bundle.generate({ format: 'es', comments: false })).output[0].code)
+      await bundle.close()
+    }
+    return codes.join()
+  }
+  const code = await bundled(BROWSERS)
+  expect(code).toBe(await bundled(['esnext']))
+  expect(code.replaceAll(/\/\*.*?\*\/|\/\/.*/gs, '').match(NEWER)).toBeNull()
+  expect(await bundled(['es2018'])).not.toBe(code)
+  const readme = readFileSync(join(CLIENT, 'README.md'), 'utf8')
+  expect(readme).toMatch(/Chrome and Edge 100,\s+Firefox 97, Safari 16\.4, and later/)
+})
+
+const HEAD = `
+import { createGatehouse, type Factor, type SignInStep } from 'gatehouse-client'
+import { type Catalogue, ENGLISH, type MessageKey, messages } from 'gatehouse-client/messages'
+declare const step: SignInStep
+declare const factor: Factor
+const gatehouse = createGatehouse({ baseUrl: 'https://portal.example.com' })
+const { offline, ...allButOne } = ENGLISH.messages
+`
+const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
+  ["if (step.status === 'MFA_REQIRED') console.log(step)", 'TS2367'],
+  ['void step.verify(factor)', 'TS2339'],
+  ["if (step.status === 'MFA_CHALLENGE') void step.poll()", 'TS2339'],
+  ["if (step.status === 'MFA_CHALLENGE') void step.resend()", 'TS2722'],
+  [
+    "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'sms') void step.verify(factor, { answer: 'a' })",
+    'TS2353',
+  ],
+  ["if (step.status === 'PASSWORD_EXPIRED') void step.changePassword", 'TS2339'],
+  [
+    "if (step.status === 'PASSWORD_EXPIRED' && step.next === 'changePassword') void step.changePassword({ newPassword: 'a' })",
+    'TS2345',
+    'TS2741',
+  ],
+  ["void gatehouse.signIn({ username: 'a' })", 'TS2345'],
+  ["void gatehouse.recoverPassword({ username: 'a', factorType: 'sms' })", 'TS2820', 'TS2322'],
+  ['const one: Catalogue = { ...ENGLISH, messages: allButOne }; messages(one)', 'TS2741', 'TS2322'],
+  ["messages({ ...ENGLISH, messages: { ...ENGLISH.messages, smsSent: ['Sent', 'No time.'] } })", 'TS2322'],
+  ["const key: MessageKey = 'ofline'; console.log(key)", 'TS2820', 'TS2322'],
+  ['console.log(step.answer._embedded.factors)', 'TS2339'],
+  ["if (factor.factorType === 'push') console.log(factor.profile?.phoneNumber)", 'TS2339', 'TS2551'],
+  ["if (factor.factorType === 'SMS') console.log(factor)", 'TS2367'],
+]
+const RESOLUTIONS = {
+  nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+  bundler: { module: 'es2022', moduleResolution: 'bundler' },
+}
+
+describe.each(COMPILERS)('compiled with %s', (_name, tsc) => {
+  test.each(Object.entries(RESOLUTIONS))(
+    '%s, its own types included: each mistake is an error, and nothing else is',
+    (_resolution, options) => {
+      const all = {
+        ...options,
+        target: 'es2022',
+        skipLibCheck: false,
+        lib: ['es2023', 'dom', 'dom.iterable'],
+      }
+      const mistakes = `${HEAD}\n${MISTAKES.map(([line]) => line).join('\n')}\n`
+      const found = errorsIn(portal, { 'mistakes.ts': mistakes }, tsc, all)
+      expect(found.map(([file, line]) => [file, line])).toEqual(
+        MISTAKES.map(([line]) => ['mistakes.ts', line]),
+      )
+      for (const [index, [, , code]] of found.entries()) expect(MISTAKES[index]?.slice(1)).toContain(code)
+    },
+  )
+})

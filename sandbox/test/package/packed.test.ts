@@ -1,0 +1,80 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { findChromium } from 'gatehouse-test-support/chromium'
+import { freePort } from 'gatehouse-test-support/gatehouse'
+import {
+  installOffline,
+  pack,
+  portalCommands,
+  writePortal,
+} from '../../../scripts/package/packed-project.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-portal-'))
+beforeAll(() => {
+  writePortal(folder)
+  installOffline(folder, pack(folder))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test('the tarball has only compiled code, its two type files, the configuration, the licence, the pages, their examples and the starters', () => {
+  const files = readdirSync(join(folder, 'node_modules/gatehouse'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name).slice(folder.length + '/node_modules/gatehouse/'.length),
+    )
+  const isPage = (path: string) => /\.(md|png)$|^deploy\//.test(path)
+  const isStarter = (path: string) => /^examples\/(express|plain|react)\//.test(path)
+  const isOther = (path: string) =>
+    !/^(sandbox\/)?dist\/.*\.js$/.test(path) && !isPage(path) && !isStarter(path)
+  expect(files.filter(isOther).sort()).toEqual([
+    '.env.example',
+    'LICENSE',
+    'config/default.json',
+    'docs/audit-events.schema.json',
+    'docs/openapi.json',
+    'examples/testing/fixtures.ts',
+    'examples/testing/sign-in.spec.ts',
+    'examples/testing/sign-in.test.ts',
+    'package.json',
+    'sandbox/dist/package/sandbox-api.d.ts',
+    'sandbox/dist/package/start-sandbox.d.ts',
+    'sandbox/sandbox.json',
+  ])
+  expect(files).toEqual(expect.arrayContaining(['dist/wiring.js', 'sandbox/dist/package/main.js']))
+  const sandboxes = ['express/src/sandbox.ts', 'plain/sandbox.ts', 'react/sandbox.ts']
+  expect(files).toEqual(expect.arrayContaining(sandboxes.map((path) => `examples/${path}`)))
+  expect(files.filter((path) => /(^|\/)(demo|test|bench|scripts|src|node_modules)\//.test(path))).toEqual([])
+})
+
+test('the readme begins with the package: its code runs, and every file that it names is in the tarball', () => {
+  const readme = readFileSync(join(folder, 'node_modules/gatehouse/README.md'), 'utf8')
+  const [, , language, code] = /^(.*?)```(\w*)\n(.*?)```/s.exec(readme) ?? []
+  expect(language).toBe('js')
+  const run = `${code}\nconst { status } = await fetch(\`\${sandbox.brokerUrl}/api/v1/sessions/me\`)
+    console.log(status)
+    await sandbox.stop()`
+  const args = ['--input-type=module', '-e', run]
+  expect(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })).toBe('404\n')
+  const links = [...readme.matchAll(/(?:\]\(|src=")(?!https?:)([^)#"]+)/g)].map(([, path = '']) => path)
+  expect(links).toEqual(expect.arrayContaining(['docs/sandbox.md', 'client/README.md']))
+  expect(links.filter((path) => !existsSync(join(folder, 'node_modules/gatehouse', path)))).toEqual([])
+})
+
+/** The examples of examples/testing; `npm run package:check` runs them on Node 24 too. */
+const NAMES = Object.keys(portalCommands({ portalPort: 0, chromium: '' }))
+test.each(NAMES)('from the tarball, with this Node: %s', async (name) => {
+  const commands = portalCommands({ portalPort: await freePort(), chromium: findChromium() })
+  const { args, env } = commands[name] ?? { args: [], env: {} }
+  const { PATH, HOME } = process.env
+  const child = spawn(process.execPath, args, { cwd: folder, env: { PATH, HOME, ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      output += chunk
+    })
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  expect({ code, output }).toEqual({ code: 0, output })
+})

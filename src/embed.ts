@@ -1,0 +1,34 @@
+import type { RequestListener } from 'node:http'
+import { ConfigError } from './config/config-error.ts'
+import { loadConfig } from './config/load-config.ts'
+import { defaultTunables } from './config/tunables.ts'
+import { createListener, type Listener } from './http/listener.ts'
+import type { Telemetry } from './http/request-context.ts'
+import { createGatehouse, type Gatehouse, type GatehouseOptions } from './wiring.ts'
+
+/**
+ * The entry point of a process that has the broker inside: the sandbox and the demo. The broker of
+ * the image starts in `main.ts`.
+ */
+export interface EmbeddedBrokerOptions extends GatehouseOptions {
+  /** Variables of Gatehouse, such as `PUBLIC_URL`. Those of the process are not read. */
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Nothing listens yet: `app` and `ops` are given to a listener. */
+export type EmbeddedBroker = Pick<Gatehouse, 'app' | 'ops' | 'log' | 'metrics' | 'close'>
+
+/** @throws ConfigError, see `problemsOf` */
+export function createEmbeddedBroker({ env, ...options }: EmbeddedBrokerOptions): EmbeddedBroker {
+  return createGatehouse(loadConfig(env), options)
+}
+
+/** What is wrong with the variables; undefined for other errors. */
+export function problemsOf(error: unknown): readonly string[] | undefined {
+  return error instanceof ConfigError ? error.problems : undefined
+}
+
+/** A listener with the limits of the broker's own. */
+export function createBrokerListener(handle: RequestListener, telemetry?: Telemetry): Listener {
+  return createListener(handle, defaultTunables().http, telemetry)
+}
