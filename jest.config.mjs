@@ -16,7 +16,9 @@ export default {
       },
     ],
   },
-  transformIgnorePatterns: ['/node_modules/(?!(uuid|jose|p-limit|yocto-queue|httpxy)/)'],
+  transformIgnorePatterns: [
+    '/node_modules/(?!(uuid|jose|p-limit|yocto-queue|httpxy|@seriousme/openapi-schema-validator)/)',
+  ],
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
   testTimeout: 240_000,
 }

@@ -16,7 +16,7 @@ interface Source {
 function projectSources(): Source[] {
   const listed = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' }).split('\0')
   return listed
-    .filter((path) => /^\.(ts|tsx|mts|mjs|js)$/.test(extname(path)))
+    .filter((path) => /^\.(ts|tsx|mts|mjs|js)$/.test(extname(path)) && !path.endsWith('.d.mts'))
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 

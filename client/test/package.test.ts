@@ -13,6 +13,19 @@ const CLIENT = join(import.meta.dirname, '../../client')
 const EXAMPLES = join(import.meta.dirname, '../../examples/')
 const MAX_BYTES = 6000
 
+/** The chunks that rolldown makes, in a process of its own: it is an ES module. */
+function bundle(input: object, output: object): { code: string; imports: string[] }[] {
+  const script = `
+    import { rolldown } from ${JSON.stringify(createRequire(EXAMPLES).resolve('rolldown'))}
+    const bundle = await rolldown(${JSON.stringify(input)})
+    const { output } = await bundle.generate(${JSON.stringify(output)})
+    await bundle.close()
+    process.stdout.write(JSON.stringify(output.map(({ code, imports }) => ({ code, imports }))))`
+  return JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }),
+  )
+}
+
 let portal: string
 let installed: string
 beforeAll(() => {
@@ -48,12 +61,9 @@ test('it has the compiled code with types, the licence and the README, and no de
   expect(compiled.map(({ name }) => name).filter((name) => !isOld(name))).toEqual([])
 })
 
-test(`it has less than ${MAX_BYTES} bytes, bundled, minified and compressed`, async () => {
-  const { rolldown } = await import(createRequire(EXAMPLES).resolve('rolldown'))
-  const bundle = await rolldown({ input: join(installed, 'dist/index.js') })
-  const { output } = await bundle.generate({ minify: true, format: 'es' })
-  await bundle.close()
-  const [{ code, imports }] = output
+test(`it has less than ${MAX_BYTES} bytes, bundled, minified and compressed`, () => {
+  const output = bundle({ input: join(installed, 'dist/index.js') }, { minify: true, format: 'es' })
+  const [{ code, imports } = { code: '', imports: [] }] = output
   expect([output.length, imports, code.includes('createGatehouse')]).toEqual([1, [], true])
   expect(gzipSync(code).length).toBeLessThan(MAX_BYTES)
 })
@@ -64,21 +74,18 @@ const BROWSERS = ['chrome100', 'edge100', 'firefox97', 'safari16.4']
 const NEWER =
   /AbortSignal\.(any|timeout)\(|URL\.(canParse|parse)\(|OptionsFromJSON|structuredClone|\.(toSorted|toReversed|findLast|toWellFormed)\(|(Object|Map)\.groupBy|withResolvers|fromAsync/
 
-test('it runs unchanged in the oldest browsers that the README names', async () => {
-  const { rolldown } = await import(createRequire(EXAMPLES).resolve('rolldown'))
-  const bundled = async (target: readonly string[]) => {
-    const codes = []
-    for (const entry of ['index', 'messages/index']) {
-      const bundle = await rolldown({ input: join(installed, `dist/${entry}.js`), transform: { target } })
-      codes.push((await bundle.generate({ format: 'es', comments: false })).output[0].code)
-      await bundle.close()
-    }
-    return codes.join()
-  }
-  const code = await bundled(BROWSERS)
-  expect(code).toBe(await bundled(['esnext']))
+test('it runs unchanged in the oldest browsers that the README names', () => {
+  const bundled = (target: readonly string[]) =>
+    ['index', 'messages/index']
+      .map((entry) => {
+        const input = { input: join(installed, `dist/${entry}.js`), transform: { target } }
+        return bundle(input, { format: 'es', comments: false })[0]?.code
+      })
+      .join()
+  const code = bundled(BROWSERS)
+  expect(code).toBe(bundled(['esnext']))
   expect(code.replaceAll(/\/\*.*?\*\/|\/\/.*/gs, '').match(NEWER)).toBeNull()
-  expect(await bundled(['es2018'])).not.toBe(code)
+  expect(bundled(['es2018'])).not.toBe(code)
   const readme = readFileSync(join(CLIENT, 'README.md'), 'utf8')
   expect(readme).toMatch(/Chrome and Edge 100,\s+Firefox 97, Safari 16\.4, and later/)
 })

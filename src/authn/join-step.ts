@@ -31,7 +31,9 @@ export interface JoinedStep {
   readonly handle: string
   /** undefined: the step begins the transaction. */
   readonly lock: StepLock | undefined
-  /** Reserved with what the request alone tells (`attemptOf`); `enforce` adds what the plan says. */
+  /**
+   * Reserved with what the request alone tells (`attemptOf`); `enforce` adds what the plan says.
+   */
   readonly attempt: Reservation
 }
 

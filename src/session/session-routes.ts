@@ -59,7 +59,8 @@ export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
 
   return routesOf(SESSION_OPERATIONS, {
     getSession(req, res) {
-      deviceCookie.ensure(req, res) // an SPA calls this first, so the device is known before the sign-in
+      // an SPA calls this first, so the device is known before the sign-in
+      deviceCookie.ensure(req, res)
       sendJson(res, present(requireFound(sessions.find(req)).session))
     },
     signOut(req, res) {

@@ -7,7 +7,8 @@ import { z } from 'zod'
 import { packageVersion, readProject, readYaml } from './read-deploy.ts'
 
 /**
- * Workflows run only on GitHub. Here, actionlint reads them, and the first step of the release runs.
+ * Workflows run only on GitHub. Here, actionlint reads them, and the first step of the release
+ * runs.
  */
 const FILE = '.github/workflows/release.yml'
 const TEST_FILE = '.github/workflows/test.yml'

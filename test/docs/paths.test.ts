@@ -35,7 +35,17 @@ test('every file and folder of the repository that a page names exists', () => {
 })
 
 test('every source file that a page names without its folder exists', () => {
-  const files = ['src', 'test', 'scripts', 'client/src', 'examples'].flatMap((folder) =>
+  const folders = [
+    'src',
+    'test',
+    'scripts',
+    'sandbox/src',
+    'sandbox/test',
+    'demo/src',
+    'client/src',
+    'examples',
+  ]
+  const files = folders.flatMap((folder) =>
     readdirSync(new URL(folder, root), { recursive: true }).map((path) => `/${path}`),
   )
   const named = pages.flatMap((page) =>

@@ -7,10 +7,10 @@ import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /**
- * How many Redis commands and round trips each kind of request costs. Commands that are sent in one
- * turn of the event loop are one round trip (they go to the socket in one write). In a cluster there
- * are as many. A change that needs fewer lowers the numbers here; one that needs more must justify
- * it.
+ * How many Redis commands and round trips each kind of request costs. Commands that are sent in
+ * one turn of the event loop are one round trip (they go to the socket in one write). In a cluster
+ * there are as many. A change that needs fewer lowers the numbers here; one that needs more must
+ * justify it.
  */
 let aheadMs = 0
 let harness: Harness

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import express, { type ErrorRequestHandler, type Express } from 'express'
 import helmet from 'helmet'
@@ -15,7 +17,7 @@ const IMPORT_MAP = JSON.stringify({
     'gatehouse-client/messages': '/assets/gatehouse-client/messages/index.js',
   },
 })
-const CLIENT = fileURLToPath(new URL('.', import.meta.resolve('gatehouse-client')))
+const CLIENT = dirname(createRequire(import.meta.url).resolve('gatehouse-client'))
 const BROWSER_CODE = fileURLToPath(new URL('browser/', import.meta.url))
 const STYLES = fileURLToPath(new URL('../public/', import.meta.url))
 
