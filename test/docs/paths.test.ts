@@ -8,7 +8,9 @@ const pages = [
   'SECURITY.md',
   'CHANGELOG.md',
   'client/README.md',
+  'demo/README.md',
   'examples/README.md',
+  'sandbox/README.md',
   'deploy/proxies/README.md',
   ...['docs', 'docs/decisions'].flatMap((folder) =>
     readdirSync(new URL(folder, root))
@@ -17,6 +19,9 @@ const pages = [
   ),
 ]
 const read = (page: string) => readFileSync(new URL(page, root), 'utf8')
+/** From the top folder, or from the page's own. */
+const exists = (page: string, path: string) =>
+  existsSync(new URL(path, root)) || existsSync(new URL(path, new URL(page, root)))
 
 test('the first screen of the README has the commands of the demo and of the tests', () => {
   const [screen = ''] = read('README.md').split('\n| goal')
@@ -26,12 +31,14 @@ test('the first screen of the README has the commands of the demo and of the tes
 
 test('every file and folder of the repository that a page names exists', () => {
   const named = pages.flatMap((page) =>
-    [...read(page).matchAll(/`((?:src|test|scripts|docs|config|deploy)\/[\w./-]*)`/g)].map(
-      ([, path = '']) => [page, path],
-    ),
+    [
+      ...read(page).matchAll(
+        /`((?:src|test|scripts|docs|config|deploy|sandbox|demo|client|examples|openapi|bench|tools)\/[\w./-]*)`/g,
+      ),
+    ].map(([, path = '']) => [page, path]),
   )
   expect(named.length).toBeGreaterThan(100)
-  expect(named.filter(([, path]) => !existsSync(new URL(path ?? '', root)))).toEqual([])
+  expect(named.filter(([page = '', path = '']) => !exists(page, path))).toEqual([])
 })
 
 test('every source file that a page names without its folder exists', () => {
@@ -51,8 +58,8 @@ test('every source file that a page names without its folder exists', () => {
   const named = pages.flatMap((page) =>
     [...read(page).matchAll(/`((?:[\w-]+\/)*[\w-]+\.ts)`/g)].map(([, path = '']) => ({ page, path })),
   )
-  const isAbsent = ({ path }: { path: string }) =>
-    !existsSync(new URL(path, root)) && !files.some((file) => file.endsWith(`/${path}`))
+  const isAbsent = ({ page, path }: { page: string; path: string }) =>
+    !exists(page, path) && !files.some((file) => file.endsWith(`/${path}`))
   expect(named.filter(isAbsent)).toEqual([])
 })
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from '@jest/globals'
 import { asvsRequirements, parseAsvsList, readAsvsList } from '../../scripts/docs/asvs-list.ts'
@@ -9,7 +10,7 @@ import {
   rowsOf,
 } from '../../scripts/docs/conformance-list.ts'
 import { conformanceTables } from '../../scripts/docs/conformance-tables.ts'
-import { problemsWith, readShown, shownIn } from '../../scripts/docs/shown-by-tests.ts'
+import { problemsWith, readShown, shownIn, TEST_ROOTS } from '../../scripts/docs/shown-by-tests.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 const sources = readConformanceList(pathOf('docs/conformance'))
@@ -18,6 +19,11 @@ const asvs = readAsvsList(pathOf('docs/asvs.yaml'))
 test('every id that a test names is a row, and every row has a test or says why it has none', () => {
   const requirements = [...conformanceRequirements(sources), ...asvsRequirements(asvs)]
   expect(problemsWith(requirements, readShown(pathOf('.')))).toEqual([])
+})
+
+test('the comments of all tests are read', () => {
+  const roots = readFileSync(pathOf('jest.config.mjs'), 'utf8').matchAll(/<rootDir>\/([\w/]+)'/g)
+  expect([...roots].map(([, root]) => root).sort()).toEqual([...TEST_ROOTS].sort())
 })
 
 test('no row of a source is lost', () => {
