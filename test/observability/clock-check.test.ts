@@ -72,7 +72,8 @@ test('the line is logged once while it lasts, and again the next time', async ()
 
 test('the time that the answer of Redis takes does not count', async () => {
   const { clock, clocks, offsets } = createTested({})
-  Object.defineProperty(clocks, 'own', { get: times(NOON - HOUR, NOON + HOUR) }) // the process was frozen
+  // the process was frozen
+  Object.defineProperty(clocks, 'own', { get: times(NOON - HOUR, NOON + HOUR) })
   await clock.check()
   expect([clock.state(), await offsets()]).toEqual(['ok', { store: 0 }])
 })
