@@ -67,21 +67,20 @@ describe('returnTo', () => {
     await atApp(visitor)
   })
 
-  test.each(['https://evil.example/', '//evil.example/', 'javascript:alert(1)', 'http://localhost:1/'])(
-    '%s is refused with a message, before and after the sign-in',
-    async (target) => {
-      const visitor = await harness.visit({ path: opened(target) })
-      await visitor.notice(/target of this link is not allowed/)
-      await expectGoodScreen(visitor.page)
-      await visitor.signIn('amelia.stone')
-      await visitor.screen('Hello Amelia')
-      expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
-      await visitor.page.goto(harness.demo.url + opened(target))
-      await visitor.screen('Hello Amelia')
-      await visitor.notice(/target of this link is not allowed/)
-      expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
-    },
-  )
+  /** `test/authn/redirects/redirect-target.test.ts` has more targets for the same function. */
+  test('another site is refused with a message, before and after the sign-in', async () => {
+    const path = opened('//evil.example/')
+    const visitor = await harness.visit({ path })
+    await visitor.notice(/target of this link is not allowed/)
+    await expectGoodScreen(visitor.page)
+    await visitor.signIn('amelia.stone')
+    await visitor.screen('Hello Amelia')
+    expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
+    await visitor.page.goto(harness.demo.url + path)
+    await visitor.screen('Hello Amelia')
+    await visitor.notice(/target of this link is not allowed/)
+    expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
+  })
 })
 
 describe('prompt=login', () => {

@@ -86,7 +86,7 @@ describe('a second factor', () => {
     await visitor.press('Back')
     await visitor.screen(/Choose how to verify/)
     await visitor.press('My security question')
-    await visitor.main.getByRole('textbox').fill('lighthouse')
+    await visitor.type('favorite toy', 'lighthouse')
     await visitor.press('Continue')
     await signedInAs(visitor, 'Max')
   })
@@ -199,7 +199,7 @@ describe('errors', () => {
     _embedded: { activation: { _links: { activate: linkTo('factors/fake/lifecycle/activate') } } },
   })
   const UNKNOWN = 'This page cannot continue'
-  test.each([
+  const FOREIGN: readonly (readonly [string, () => object, string, RegExp])[] = [
     ['an unknown status', () => ({ status: 'CONSENT_REQUIRED' }), UNKNOWN, /CONSENT_REQUIRED/],
     ['an unknown factor type', () => challenge('retina'), UNKNOWN, /MFA_CHALLENGE, retina/],
     [
@@ -218,8 +218,16 @@ describe('errors', () => {
       'That took too long',
       /Show a new QR code/,
     ],
-  ])('%s: the page says so and offers to cancel', async (_what, answer, title, words) => {
+  ]
+  test('an answer with which the page cannot continue: it says so and offers to cancel', async () => {
     const visitor = await harness.visit()
+    for (const [what, ...expected] of FOREIGN)
+      await cannotContinue(visitor, ...expected).catch((cause) => {
+        throw new Error(what, { cause })
+      })
+  })
+
+  async function cannotContinue(visitor: Visitor, answer: () => object, title: string, words: RegExp) {
     const expiresAt = new Date(Date.now() + 600_000).toISOString()
     const stateToken = '00plainly-fake-state-token-of-a-test'
     const body = { ...answer(), stateToken, expiresAt, _links: { cancel: linkTo('cancel') } }
@@ -230,7 +238,7 @@ describe('errors', () => {
     await expectGoodScreen(visitor.page)
     await visitor.press('Cancel')
     await visitor.screen('Sign in')
-  })
+  }
 })
 
 describe('with the keyboard only', () => {

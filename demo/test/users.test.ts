@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { clickOnce } from 'gatehouse-test-support/click'
 import {
   expectGoodScreen,
@@ -11,14 +11,11 @@ import {
 import { until } from 'gatehouse-test-support/until'
 
 /**
- * Signs in the users of the sandbox as their descriptions say: one for each kind of screen that no
- * other test of this folder has.
+ * Signs in users of the sandbox as their descriptions say: one for each kind of screen that no
+ * other test of this folder has. `test/journeys/factor-types.test.ts` has all types of factors.
  */
 const demo = useDemo()
 let visitor: Visitor
-beforeEach(async () => {
-  visitor = await demo.visit()
-})
 
 /** One step on the page. `login` is the user's short name. */
 type Step = (login: string) => Promise<void>
@@ -80,29 +77,16 @@ const signIn: Step = async (login) => {
   await visitor.choose(login)
   await visitor.press('Sign in')
 }
-const signOut: Step = async () => {
-  await visitor.press('Sign out')
-}
 const openWelcomeMail: Step = async (login) => {
   await visitor.choose(login)
   await clickOnce(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
-}
-const recoverBy =
-  (way: string): Step =>
-  async (login) => {
-    await visitor.press('Forgot your password?')
-    await visitor.type('Username', login)
-    await visitor.main.getByLabel('Send me').selectOption(way)
-    await visitor.press('Send')
-  }
-const openRecoveryLink: Step = async (login) => {
-  const token = demo.sandbox.outbox.latest(`${login}@example.test`, 'recovery')?.token
-  await visitor.page.goto(`${demo.demo.url}/#recovery=${token}`)
 }
 const greeted: Step = async (login) => {
   const { firstName } = demo.sandbox.user(login).config
   await visitor.screen(`Hello ${firstName}`)
   await visitor.main.getByText(`${login}@example.test`).waitFor()
+  await visitor.press('Sign out')
+  await visitor.screen('Sign in')
 }
 const SET_UP = screen('Set up a second factor')
 const setUpQuestion: readonly Step[] = [
@@ -111,20 +95,6 @@ const setUpQuestion: readonly Step[] = [
   press('Continue'),
   press('Finish'),
 ]
-/** The page polls every two seconds; a fake clock skips the wait. */
-const polls: Step = () => visitor.page.clock.install()
-const untilScreen =
-  (title: string): Step =>
-  async () => {
-    const heading = visitor.main.getByRole('heading', { level: 1, name: title, exact: true })
-    await until(
-      async () => {
-        await visitor.page.clock.runFor(1000)
-        return heading.isVisible()
-      },
-      { everyMs: 200 }, // the broker answers a poll once a second
-    )
-  }
 const atOtherProvider: readonly Step[] = [
   screen(/^Sign in with /),
   press('Continue'),
@@ -151,142 +121,122 @@ const changedElsewhere: Step = async (login) => {
   await visitor.page.goto(demo.demo.url)
 }
 
-const USERS: Readonly<Record<string, readonly Step[]>> = {
-  'priya.nair': [
-    signIn,
-    screen(/^Choose how to verify/),
-    press('A request on my phone'),
-    press('Send the request'),
-    screen('Look at your phone'),
-    approveOnPhone,
-    greeted,
-  ],
-  'walter.warn': [signIn, screen('Your password expires in 5 days'), press('Skip'), greeted],
-  'edith.elsewhere': [
-    atPasswordSite,
-    signIn,
-    screen('Your password has expired'),
-    press('Change it at Company passwords'),
-    changedElsewhere,
-    signIn,
-    greeted,
-  ],
-  'wendy.elsewhere': [signIn, screen('Your password expires in 5 days'), offers(0), press('Skip'), greeted],
-  'quentin.query': [
-    signIn,
-    screen('My security question'),
-    type('favorite toy', 'lighthouse'),
-    press('Continue'),
-    greeted,
-  ],
-  'rosa.enterprise': [signIn, offers(2), press(/RSA-0001/), codeOf('Token RSA-0001'), greeted],
-  'rufus.newpin': [
-    signIn,
-    codeOf('Token RSA-0002'),
-    asked(/Enter a new PIN having from 4 to 8 digits/),
-    type('Passcode', '2468'),
-    press('Continue'),
-    asked(/Pin accepted, Wait for token to change/),
-    codeOf('Token RSA-0002', '2468'),
-    greeted,
-  ],
-  'nadia.nextcode': [
-    signIn,
-    codeOf('Token RSA-0003'),
-    asked(/Wait until your token shows another code/),
-    codeOf('Token RSA-0003'),
-    greeted,
-  ],
-  'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Continue'), greeted],
-  'wanda.key': [signIn, screen(/security key/), press('Use my security key'), greeted],
-  'faye.fastpass': [
-    signIn,
-    offers(2),
-    press('Okta FastPass'),
-    screen('Okta FastPass does not work here'),
-    press('Back'),
-    press('A code from Okta Verify'),
-    codeOf('Okta Verify'),
-    greeted,
-  ],
-  'uwe.key': [signIn, screen('This key is too old for browsers'), press('Cancel'), screen('Sign in')],
-  'penny.patient': [polls, signIn, press('Send the request'), untilScreen('Hello Penny'), greeted],
-  'erin.enroll': [signIn, SET_UP, ...setUpQuestion, greeted],
-  'reggie.required': [
-    signIn,
-    SET_UP,
-    offersNo('Skip'),
-    offersNo('Finish'),
-    press('Authenticator app (required)'),
-    scanQrCode,
-    (login) => until(() => demo.sandbox.phone.codes(login).length > 0).then(() => undefined),
-    codeOf(APP),
-    press('Finish'),
-    greeted,
-  ],
-  'pilar.password': [
-    signIn,
-    SET_UP,
-    press('Password (required)'),
-    type('New password', 'Lighthouse-42'),
-    press('Continue'),
-    greeted,
-  ],
-  'dennis.duo': [
-    signIn,
-    screen('Sign in with Duo'),
-    rememberDevice,
-    press('Continue'),
-    ...atOtherProvider,
-    atOkta,
-    signIn,
-    greeted,
-  ],
-  'dina.duo': [signIn, SET_UP, press('Duo (required)'), screen('Duo'), approveInDuo, greeted],
-  'iris.provider': [
-    signIn,
-    SET_UP,
-    press('Token: Counter token'),
-    screen('Only your help desk can set up this token'),
-    press('Back'),
-    press('Okta FastPass'),
-    screen('Okta FastPass does not work here'),
-    press('Back'),
-    press('Sign in with SAML sign-in'),
-    ...atOtherProvider,
-    press('Finish'),
-    greeted,
-  ],
-  'liv.lockable': [
-    async (login) => {
-      for (let attempt = 1; attempt <= 3; attempt += 1) await visitor.signIn(login, 'wrong')
-    },
-    screen('Your account is locked'),
-  ],
-  'dev.device': [signIn, rememberDevice, codeOf(APP), greeted, signOut, signIn, greeted],
-  'anna.activate': [openWelcomeMail, greeted],
-  'aida.nopassword': [
-    openWelcomeMail,
-    screen('Choose a new password'),
-    type('New password', NEW_PASSWORD),
-    press('Change password'),
-    greeted,
-  ],
-  'mila.nophone': [
-    recoverBy('EMAIL'),
-    screen('Check your email'),
-    openRecoveryLink,
-    screen('Choose a new password'),
-    type('New password', NEW_PASSWORD),
-    press('Change password'),
-    greeted,
-  ],
+/** The users of a group sign in one after the other on one page, which is loaded only once. */
+/** The users of a group sign in one after the other on one page, which is loaded once. */
+const GROUPS: Readonly<Record<string, Readonly<Record<string, readonly Step[]>>>> = {
+  passwords: {
+    'walter.warn': [signIn, screen('Your password expires in 5 days'), press('Skip'), greeted],
+    'edith.elsewhere': [
+      atPasswordSite,
+      signIn,
+      screen('Your password has expired'),
+      press('Change it at Company passwords'),
+      changedElsewhere,
+      signIn,
+      greeted,
+    ],
+    'wendy.elsewhere': [signIn, screen('Your password expires in 5 days'), offers(0), press('Skip'), greeted],
+    'aida.nopassword': [
+      openWelcomeMail,
+      screen('Choose a new password'),
+      type('New password', NEW_PASSWORD),
+      press('Change password'),
+      greeted,
+    ],
+  },
+  'factors that the page verifies': {
+    'priya.nair': [
+      signIn,
+      screen(/^Choose how to verify/),
+      press('A request on my phone'),
+      press('Send the request'),
+      screen('Look at your phone'),
+      approveOnPhone,
+      greeted,
+    ],
+    'rufus.newpin': [
+      signIn,
+      codeOf('Token RSA-0002'),
+      asked(/Enter a new PIN having from 4 to 8 digits/),
+      type('Passcode', '2468'),
+      press('Continue'),
+      asked(/Pin accepted, Wait for token to change/),
+      codeOf('Token RSA-0002', '2468'),
+      greeted,
+    ],
+    'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Continue'), greeted],
+    'wanda.key': [signIn, screen(/security key/), press('Use my security key'), greeted],
+    'faye.fastpass': [
+      signIn,
+      offers(2),
+      press('Okta FastPass'),
+      screen('Okta FastPass does not work here'),
+      press('Back'),
+      press('A code from Okta Verify'),
+      codeOf('Okta Verify'),
+      greeted,
+    ],
+    'uwe.key': [signIn, screen('This key is too old for browsers'), press('Cancel'), screen('Sign in')],
+  },
+  'factors that are set up': {
+    'erin.enroll': [signIn, SET_UP, ...setUpQuestion, greeted],
+    'reggie.required': [
+      signIn,
+      SET_UP,
+      offersNo('Skip'),
+      offersNo('Finish'),
+      press('Authenticator app (required)'),
+      scanQrCode,
+      (login) => until(() => demo.sandbox.phone.codes(login).length > 0).then(() => undefined),
+      codeOf(APP),
+      press('Finish'),
+      greeted,
+    ],
+    'pilar.password': [
+      signIn,
+      SET_UP,
+      press('Password (required)'),
+      type('New password', 'Lighthouse-42'),
+      press('Continue'),
+      greeted,
+    ],
+    'dina.duo': [signIn, SET_UP, press('Duo (required)'), screen('Duo'), approveInDuo, greeted],
+  },
+  'other identity providers': {
+    'dennis.duo': [
+      signIn,
+      screen('Sign in with Duo'),
+      rememberDevice,
+      press('Continue'),
+      ...atOtherProvider,
+      atOkta,
+      signIn,
+      greeted,
+    ],
+    'iris.provider': [
+      signIn,
+      SET_UP,
+      press('Token: Counter token'),
+      screen('Only your help desk can set up this token'),
+      press('Back'),
+      press('Okta FastPass'),
+      screen('Okta FastPass does not work here'),
+      press('Back'),
+      press('Sign in with SAML sign-in'),
+      ...atOtherProvider,
+      press('Finish'),
+      greeted,
+    ],
+  },
 }
 
-test.each(Object.entries(USERS))('%s', async (login, steps) => {
-  try {
-    for (const step of steps) await step(login)
-  } catch (cause) {
-    throw new Error(`the page shows: ${await visitor.main.innerText()}`, { cause })
+test.each(Object.entries(GROUPS))('%s', async (_group, users) => {
+  visitor = await demo.visit()
+  for (const [login, steps] of Object.entries(users)) {
+    try {
+      for (const step of steps) await step(login)
+    } catch (cause) {
+      throw new Error(`${login}: the page shows: ${await visitor.main.innerText()}`, { cause })
+    }
   }
 })
