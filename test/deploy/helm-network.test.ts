@@ -36,6 +36,7 @@ describe('the NetworkPolicy', () => {
   test('lets the broker reach DNS over UDP and TCP, Redis, and Okta on port 443', () => {
     expect(egress.map((rule) => rule.ports.map(({ protocol, port }) => `${protocol} ${port}`))).toEqual([
       ['UDP 53', 'TCP 53'],
+      ['UDP 5353', 'TCP 5353'],
       ['TCP 6379'],
       ['TCP 443'],
     ])
@@ -60,7 +61,24 @@ describe('the NetworkPolicy', () => {
     const redis = rule('10.1.0.0/28', 6380)
     const upstreams = rule('10.2.0.1/32', 3128)
     const rules = policyOf({ networkPolicy: { redis, upstreams } }).egress
-    expect(rules.slice(1)).toMatchObject([...redis, ...upstreams])
+    expect(rules.slice(2)).toMatchObject([...redis, ...upstreams])
+  })
+
+  test('lets the broker reach kube-dns, NodeLocal DNS and OpenShift’s DNS, or other servers, and a trace collector', () => {
+    const pods = (name: string, labels: object) => ({
+      ...namespace(name),
+      podSelector: { matchLabels: labels },
+    })
+    expect(egress.slice(0, 2).map(({ to }) => to)).toEqual([
+      [pods('kube-system', { 'k8s-app': 'kube-dns' }), { ipBlock: { cidr: '169.254.20.10/32', except: [] } }],
+      [pods('openshift-dns', { 'dns.operator.openshift.io/daemonset-dns': 'default' })],
+    ])
+    const dns = [{ to: [{ ipBlock: { cidr: '10.0.0.2/32' } }], ports: [{ protocol: 'UDP', port: 53 }] }]
+    const traces = [{ to: [namespace('observability')], ports: [{ protocol: 'TCP', port: 4318 }] }]
+    const rules = policyOf({ networkPolicy: { dns, traces } }).egress
+    expect(rules.slice(0, 1)).toMatchObject(dns)
+    expect(rules.at(-1)).toEqual(traces[0])
+    expect(rules).toHaveLength(4)
   })
 
   test('is not there if it is off', () => {

@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 
@@ -11,21 +14,52 @@ export const REQUIRED = {
   AUTHN_BASE_URL: 'https://org.example.net',
 }
 
+const CHART = 'deploy/helm/gatehouse'
+
 /** What Helm makes of the chart: its objects, or an error with Helm's message. */
-export function renderChart(values: object = { env: REQUIRED }): Manifest[] {
-  const command =
-    'tools/deploy/helm.mjs template gatehouse deploy/helm/gatehouse --namespace gatehouse --values -'
-  const { status, stdout, stderr } = spawnSync(process.execPath, command.split(' '), {
-    input: JSON.stringify(values),
-    encoding: 'utf8',
-    maxBuffer: 10_000_000,
-  })
-  if (status !== 0) throw new Error(stderr)
-  return parseAllDocuments(stdout).map((document) => {
+export function renderChart(values: object = { env: REQUIRED }, chart: string = CHART): Manifest[] {
+  return parseAllDocuments(helm(['template', 'gatehouse', chart], values)).map((document) => {
     const [problem] = [...document.errors, ...document.warnings]
     if (problem !== undefined) throw problem
     return manifest.parse(document.toJS())
   })
+}
+
+/** What `helm install` tells the operator. */
+export function notesOf(values: object): string {
+  const [, notes] = helm(['install', 'gatehouse', CHART, '--dry-run=client'], values).split('\nNOTES:\n')
+  if (notes === undefined) throw new Error('there are no notes')
+  return notes
+}
+
+function helm(command: readonly string[], values: object): string {
+  const options = ['--namespace', 'gatehouse', '--values', '-']
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['tools/deploy/helm.mjs', ...command, ...options],
+    { input: JSON.stringify(values), encoding: 'utf8', maxBuffer: 10_000_000 },
+  )
+  if (status !== 0) throw new Error(stderr)
+  return stdout
+}
+
+/** The chart as a company's own chart uses it: once for each alias. */
+export function renderUmbrella(valuesByAlias: Readonly<Record<string, object>>): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-umbrella-'))
+  try {
+    cpSync(CHART, join(folder, 'charts/gatehouse'), { recursive: true })
+    const dependencies = Object.keys(valuesByAlias).map((alias) => ({
+      name: 'gatehouse',
+      version: '*',
+      repository: '',
+      alias,
+    }))
+    const chart = { apiVersion: 'v2', name: 'portals', version: '1.0.0', dependencies }
+    writeFileSync(join(folder, 'Chart.yaml'), JSON.stringify(chart))
+    return renderChart(valuesByAlias, folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
 /** The only object of this kind. */

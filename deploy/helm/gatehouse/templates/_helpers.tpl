@@ -1,10 +1,18 @@
+{{/* The name of every object. An alias in an umbrella chart is the name of the chart: two of them have different names. */}}
+{{- define "gatehouse.fullname" -}}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}
+{{- else if eq .Chart.Name "gatehouse" }}{{ .Release.Name }}
+{{- else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
 {{- define "gatehouse.selector" -}}
 app.kubernetes.io/name: gatehouse
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ include "gatehouse.fullname" . }}
 {{- end }}
 
 {{- define "gatehouse.release" -}}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ include "gatehouse.fullname" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
@@ -25,22 +33,39 @@ app.kubernetes.io/name: gatehouse
 {{ regexReplaceAll ":[0-9]+$" (urlParse .Values.env.PUBLIC_URL).host "" }}
 {{- end }}
 
+{{- define "gatehouse.serviceAccountName" -}}
+{{- with .Values.serviceAccount -}}
+{{- .name | default (.create | ternary (include "gatehouse.fullname" $) "") }}
+{{- end }}
+{{- end }}
+
+{{/* A map without its nulls: in an umbrella chart, Helm keeps those that are to remove a default. */}}
+{{- define "gatehouse.withoutNulls" -}}
+{{- $kept := dict }}
+{{- range $name, $value := . }}
+{{- if not (kindIs "invalid" $value) }}{{- $_ := set $kept $name $value }}{{- end }}
+{{- end }}
+{{- toYaml $kept }}
+{{- end }}
+
 {{/* What the broker's pods and the doctor's pod share. */}}
 {{- define "gatehouse.pod" -}}
 # The broker never calls the cluster's API.
 automountServiceAccountToken: false
+{{- with include "gatehouse.serviceAccountName" . }}
+serviceAccountName: {{ . }}
+{{- end }}
 # Otherwise a Service named "ops" or "port" would set OPS_PORT or the like to a URL.
 enableServiceLinks: false
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 1000
-  runAsGroup: 1000
-  fsGroup: 1000
-  seccompProfile:
-    type: RuntimeDefault
+{{- range $name := list "nodeSelector" "tolerations" "affinity" "priorityClassName" "hostAliases" "dnsPolicy" "dnsConfig" "initContainers" }}
+{{- with get $.Values $name }}
+{{ $name }}: {{- kindIs "string" . | ternary (printf " %s" (toString .)) (toYaml . | nindent 2) }}
+{{- end }}
+{{- end }}
+securityContext: {{- include "gatehouse.withoutNulls" .Values.podSecurityContext | nindent 2 }}
 volumes:
   - name: secrets
     secret:
@@ -49,12 +74,18 @@ volumes:
 {{- if .Values.tunables }}
   - name: tunables
     configMap:
-      name: {{ .Release.Name }}-tunables
+      name: {{ include "gatehouse.fullname" . }}-tunables
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
 {{- define "gatehouse.container" -}}
 image: {{ include "gatehouse.image" . }}
+{{- with .Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
 env:
 {{- $env := dict "OPS_HOST" "0.0.0.0" | merge (deepCopy .Values.env) }}
 {{- $_ := set $env "PORT" "8080" }}
@@ -76,11 +107,7 @@ env:
 {{- with .Values.extraEnv }}
 {{- toYaml . | nindent 2 }}
 {{- end }}
-securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
+securityContext: {{- include "gatehouse.withoutNulls" .Values.securityContext | nindent 2 }}
 volumeMounts:
   - name: secrets
     mountPath: /run/secrets/gatehouse
@@ -89,6 +116,9 @@ volumeMounts:
   - name: tunables
     mountPath: /etc/gatehouse
     readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
