@@ -22,6 +22,12 @@ RUN npm pkg delete devDependencies optionalDependencies.otpauth optionalDependen
   && find node_modules -name '*.map' -delete
 
 FROM node:24-bookworm-slim
+# The release adds version, revision, the time and the base image with its digest.
+LABEL org.opencontainers.image.title="Gatehouse" \
+  org.opencontainers.image.description="A sign-in broker (backend for frontend) for Okta's classic Authentication API, not affiliated with Okta" \
+  org.opencontainers.image.licenses="Apache-2.0" \
+  org.opencontainers.image.source="https://git.example.com/portal/gatehouse" \
+  org.opencontainers.image.documentation="https://git.example.com/portal/gatehouse/blob/main/docs/operations.md"
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules

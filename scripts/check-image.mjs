@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { basename, join, posix } from 'node:path'
 import { createInterface } from 'node:readline'
 
-const IGNORED = /^(FROM|ARG|USER|EXPOSE|STOPSIGNAL|HEALTHCHECK)$/
+const IGNORED = /^(FROM|ARG|LABEL|USER|EXPOSE|STOPSIGNAL|HEALTHCHECK)$/
 const BROKER = {
   PUBLIC_URL: 'https://portal.example.com',
   AUTHN_BASE_URL: 'https://org.example.net', // nothing is there, nor at the Redis

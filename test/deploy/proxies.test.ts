@@ -49,6 +49,40 @@ describe('every proxy', () => {
   })
 })
 
+/** proxies-limits.test.ts shows what these do. */
+test.each([
+  [
+    'nginx.conf',
+    [/client_max_body_size 1m;/, /proxy_request_buffering on;/, /limit_conn /, /limit_req zone/],
+  ],
+  ['../compose/nginx.conf', [/client_max_body_size 1m;/, /proxy_request_buffering on;/, /limit_conn /]],
+  ['Caddyfile', [/max_size 1MiB/, /# request_buffers 1MiB/, /max_header_size 16KiB/, /read_body 10s/]],
+  ['haproxy.cfg', [/gt 1048576/, /option http-buffer-request/, /timeout http-request +10s/, /sc_conn_cur/]],
+  ['apache.conf', [/LimitRequestBody 65536/, /SetInputFilter BUFFER/, /RequestReadTimeout/]],
+  ['envoy.yaml', [/max_request_bytes: 1048576/, /max_request_headers_kb: 16/, /request_headers_timeout/]],
+  ['traefik.yaml', [/maxRequestBodyBytes: 1048576/, /inFlightReq:/, /rateLimit:/, /maxHeaderBytes: 16384/]],
+  ['envoy-gateway.yaml', [/requestBuffer: \{ limit: 1Mi \}/, /requestReceivedTimeout/]],
+])(
+  '%s buffers requests, and limits their sizes and times, and requests for each address if it can',
+  (name, settings) => {
+    for (const setting of settings) expect(read(name)).toMatch(setting)
+  },
+)
+
+test.each([
+  ['nginx.conf', 3],
+  ['Caddyfile', 3],
+  ['haproxy.cfg', 3],
+  ['envoy.yaml', 3],
+  ['traefik.yaml', 3],
+])('%s says that the URLs of its redirect need a port other than 443', (name, count) => {
+  expect(read(name)).toMatch(
+    /^# +https:\/\/portal\.example\.com +PUBLIC_URL, with its port unless that is 443$/m,
+  )
+  const urls = read(name).match(/https:\/\/portal\.example\.com(?!:)/g) ?? []
+  expect(urls.length).toBeGreaterThanOrEqual(count)
+})
+
 describe('the examples that no test runs', () => {
   const rulesIn = (name: string) =>
     [...read(name).matchAll(/\/forward-auth\?([^\s;]+)/g)].map(([, rule]) => rule)

@@ -82,3 +82,18 @@ test('the release finds the image in values.yaml, and one base image in the Dock
   const images = [...readProject('Dockerfile').matchAll(/^FROM .*?(node:\S+)/gm)].map(([, image]) => image)
   expect([images.length, new Set(images).size]).toEqual([3, 1])
 })
+
+test('the image has the labels of OCI, and the release builds it on the digest of its base image', () => {
+  const labels = (text: string) =>
+    [...text.matchAll(/org\.opencontainers\.image\.([\w.]+)=/g)].map(([, name]) => name)
+  const dockerfile = readProject('Dockerfile')
+  expect(labels(dockerfile)).toEqual(['title', 'description', 'licenses', 'source', 'documentation'])
+  const { license, description, repository } = z
+    .object({ license: z.string(), description: z.string(), repository: z.object({ url: z.string() }) })
+    .parse(JSON.parse(readProject('package.json')))
+  const source = repository.url.replace(/^git\+|\.git$/g, '')
+  for (const value of [license, description, source]) expect(dockerfile).toContain(`="${value}"`)
+  const build = workflow.jobs['image-and-chart']?.steps.find(({ run }) => run?.includes('buildx build'))
+  expect(labels(build?.run ?? '')).toEqual(['revision', 'version', 'created', 'base.name', 'base.digest'])
+  expect(build?.run).toContain('--build-context "$base=docker-image://$base@$base_digest"')
+})

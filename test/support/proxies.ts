@@ -82,7 +82,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         'nginx.conf',
         `daemon off; master_process off; pid ${directory}/nginx.pid; error_log stderr info;
         load_module ${nginxModule('http_js')};
-        events {}
+        events { worker_connections 1024; }
         http {
           access_log off;
           ${temporary.map((name) => `${name}_temp_path ${directory}/${name};`).join('\n')}
@@ -120,6 +120,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     asksWhoIsSignedIn: true,
     prepare({ port, gatehouse, opsPort, applicationPort, directory, certificates }) {
       const portal = example('Caddyfile', {
+        '\n{\n\tservers {': `\n{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${directory}/caddy\n\tservers {`,
         [`\n${PORTAL_HOST} {`]: `\n${PORTAL}:${port} {\n\tbind 127.0.0.1\n\ttls ${certificates.certFile} ${certificates.keyFile}`,
         '10.0.0.11:8080': gatehouse[0],
         '10.0.0.12:8080': gatehouse[1],
@@ -127,8 +128,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
         '/srv/portal': directory,
       })
-      const options = `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${directory}/caddy\n}\n`
-      return ['run', '--adapter', 'caddyfile', '--config', written(directory, 'Caddyfile', options + portal)]
+      return ['run', '--adapter', 'caddyfile', '--config', written(directory, 'Caddyfile', portal)]
     },
   },
 
@@ -203,7 +203,7 @@ const APACHE_MODULES = [
   ...'mpm_event unixd log_config mime dir authn_core authz_core ssl socache_shmcb headers lua proxy'.split(
     ' ',
   ),
-  ...'proxy_http slotmem_shm proxy_balancer lbmethod_byrequests reqtimeout unique_id'.split(' '),
+  ...'proxy_http slotmem_shm proxy_balancer lbmethod_byrequests reqtimeout buffer unique_id'.split(' '),
 ]
 const APACHE_DIRECTORIES = ['/usr/lib/apache2/modules', '/usr/lib/apache2', '/usr/lib64/httpd/modules']
 
