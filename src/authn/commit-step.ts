@@ -243,10 +243,10 @@ async function replaceSessions(
   client: Client,
   { opening, audit }: Pick<CommitDeps, 'opening' | 'audit'>,
 ): Promise<void> {
-  const { userId, login, publicId: sessionId, amr } = opened.session
+  const { userId, login } = opened.session
   if (binding !== undefined)
     await opening.replace(opened, binding, client.sessionId, opens?.mayReplaceOtherUser === true)
   const count = await opening.evict(opened, entries)
   if (count > 0) audit.sessionsRevoked({ userId, count, reason: 'evicted' }, login, client)
-  audit.succeeded({ userId, sessionId, methods: amr.join(' ') }, login, client)
+  audit.succeeded(opened.session, client)
 }

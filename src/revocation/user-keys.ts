@@ -33,16 +33,21 @@ export function createUserKeys(options: UserKeysOptions) {
 
   return {
     /**
-     * Adds a key that is being written, or updates its time to live. If there are more than
+     * Adds keys that are being written, or updates their time to live. If there are more than
      * `MAX_KEYS` keys, those that expire first are deleted, so that `deleteAll` stays fast however
      * often a user signs in.
      */
-    async add(userId: string, key: string, ttlMs: number, passwordChangedAtMs?: number): Promise<void> {
+    async add(
+      userId: string,
+      keys: readonly string[],
+      ttlMs: number,
+      passwordChangedAtMs?: number,
+    ): Promise<void> {
       const index = `${prefix}${nameSigner.sign(userId)}`
       const nowMs = Math.ceil(now())
       const times = `${Math.ceil(nowMs + ttlMs)} ${passwordChangedAtMs ?? '-'} ${nowMs}`
-      const count = await store.indexPut(index, key, times, ttlMs)
-      if (count % PRUNE_EVERY === 0) await prune(options, index)
+      const count = await store.indexPut(index, keys, times, ttlMs)
+      if (count % PRUNE_EVERY < keys.length) await prune(options, index)
     },
 
     /** To be called when a key was deleted. */

@@ -120,8 +120,11 @@ function createLockedRecords(memory: Memory): LockedRecords {
 
 function createIndexes(memory: Memory): Indexes {
   return {
-    indexPut: async (key, field, value, ttlMs) =>
-      memory.putField(key, field, value, memory.monotonic() + roundUpTtl(ttlMs)),
+    async indexPut(key, field, value, ttlMs) {
+      const expiresAt = memory.monotonic() + roundUpTtl(ttlMs)
+      const counts = [field].flat().map((one) => memory.putField(key, one, value, expiresAt))
+      return Math.max(...counts)
+    },
     indexAll: async (key) => Object.fromEntries(memory.fields(key) ?? []),
     indexRemove: async (key, field) => memory.deleteField(key, field),
   }

@@ -73,12 +73,12 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return committed and 1 or 0`,
   },
 
-  /** index; field, value, ttl → number of fields */
+  /** index; value, ttl, fields → number of fields */
   indexPut: {
     numberOfKeys: 1,
     lua: `
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+for i = 3, #ARGV do redis.call('HSET', KEYS[1], ARGV[i], ARGV[1]) end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('HLEN', KEYS[1])`,
   },
 

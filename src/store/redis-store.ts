@@ -205,7 +205,8 @@ function createLockedRecords(redis: Client, run: WaitForReply): LockedRecords {
 
 function createIndexes(redis: Client, run: WaitForReply): Indexes {
   return {
-    indexPut: async (key, field, value, ttlMs) => run(redis.indexPut(key, field, value, roundUpTtl(ttlMs))),
+    indexPut: async (key, field, value, ttlMs) =>
+      run(redis.indexPut(key, value, roundUpTtl(ttlMs), ...[field].flat())),
     indexAll: async (key) => run(redis.hgetall(key)),
     indexRemove: async (key, field) => (await run(redis.hdel(key, field))) === 1,
   }

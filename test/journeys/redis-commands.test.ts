@@ -135,7 +135,7 @@ test('a password that leads to a second factor', async () => {
 test('a code that opens a session', async () => {
   const browser = await visit()
   const answer = await signIn(browser, TOMAS)
-  expect(await countCommands(() => verify(browser, answer))).toMatchObject(cost(14, 3))
+  expect(await countCommands(() => verify(browser, answer))).toMatchObject(cost(13, 3))
 })
 
 test('a poll of a push that is due', async () => {

@@ -19,7 +19,7 @@ const replica = (...keys: Buffer[]) =>
 
 async function write(userId: string, key: string, ttlMs = TTL_MS, keys = replica(OLD)): Promise<void> {
   await store.set(key, 'value', ttlMs)
-  await keys.add(userId, key, ttlMs)
+  await keys.add(userId, [key], ttlMs)
 }
 const left = () => [...entries.keys()].filter((key) => !key.startsWith(PREFIX)).toSorted()
 
@@ -45,7 +45,7 @@ test('deleteAll keeps the transactions that changed the password at about the gi
   const changedAtMs = { a: clock.now - 31_000, b: clock.now, c: undefined }
   for (const [key, ms] of Object.entries(changedAtMs)) {
     await store.set(key, 'value', TTL_MS)
-    await replica(OLD).add('one', key, TTL_MS, ms)
+    await replica(OLD).add('one', [key], TTL_MS, ms)
   }
   await replica(OLD).deleteAll('one', { passwordChangedAtMs: clock.now + 1000 })
   expect(left()).toEqual(['b'])

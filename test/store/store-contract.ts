@@ -325,6 +325,8 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.indexPut(key, 'a', '1', 60_000)).toBe(1)
         expect(await store.indexPut(key, 'b', '', 60_000)).toBe(2)
         expect(await store.indexPut(key, 'a', '2', 60_000)).toBe(2)
+        expect(await store.indexPut(key, ['b', 'c'], '', 60_000)).toBe(3)
+        expect(await store.indexRemove(key, 'c')).toBe(true)
         expect(await store.indexAll(key)).toEqual({ a: '2', b: '' })
         expect(await store.indexRemove(key, 'a')).toBe(true)
         expect(await store.indexRemove(key, 'a')).toBe(false)

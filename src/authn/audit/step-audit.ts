@@ -4,6 +4,7 @@ import { logHash } from '../../login-names.ts'
 import type { AuditFields } from '../../observability/audit-events.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { Session } from '../../session/session.ts'
 import type { Client } from '../browser/client.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import type { AuditEntry, RequestFields, StepEvent } from './step-events.ts'
@@ -41,12 +42,10 @@ export class StepAudit {
     this.#deps.log.audit('handle_refused', { ...this.#from(client, login), userId, boundDeviceHash, reason })
   }
 
-  succeeded(
-    session: Pick<AuditFields<'sign_in_succeeded'>, 'userId' | 'sessionId' | 'methods'>,
-    login: Login,
-    client: Client,
-  ): void {
-    this.#deps.log.audit('sign_in_succeeded', { ...this.#from(client, login), ...session })
+  succeeded(session: Session, { requestId, address, userAgent }: Client): void {
+    const { userId, publicId: sessionId, loginHash, deviceHash, amr } = session
+    const from = { requestId, address, deviceHash, loginHash, userAgent }
+    this.#deps.log.audit('sign_in_succeeded', { ...from, userId, sessionId, methods: amr.join(' ') })
   }
 
   /** Other sessions of this user were ended. */

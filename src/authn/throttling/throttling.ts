@@ -79,15 +79,15 @@ export function createThrottling(deps: ThrottlingDeps) {
      */
     async rememberDevice(user: UserNames, client: Client): Promise<void> {
       const ended = windowsEndedBySignIn(deps, user, client)
-      const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey, signedInKey }) => [
+      const knownDeviceKeys = ended.map(({ knownDeviceKey }) => knownDeviceKey)
+      const clearing = ended.map(({ keyPrefix, windows, knownDeviceKey, signedInKey }) =>
         store.clearWindows(keyPrefix, windows, {
           keys: [knownDeviceKey, ...(signedInKey === undefined ? [] : [signedInKey])],
           ttlMs: KNOWN_MS,
         }),
-        knownDevices.add(user.userId, knownDeviceKey, KNOWN_MS),
-      ])
+      )
       try {
-        await Promise.all(writes)
+        await Promise.all([...clearing, knownDevices.add(user.userId, knownDeviceKeys, KNOWN_MS)])
       } catch (error) {
         // the sign-in still succeeds; the device becomes known with the next one
         log.warn('known_device_not_stored', { requestId: client.requestId }, error)

@@ -102,7 +102,7 @@ function createUserIndex(
      */
     async announcePasswordChange({ userId }: Transaction, handle: string): Promise<void> {
       if (userId !== undefined)
-        await openTransactions.add(userId, newestKeyOf(handle), LIFETIME.totalMs, now())
+        await openTransactions.add(userId, [newestKeyOf(handle)], LIFETIME.totalMs, now())
     },
 
     /**
@@ -110,7 +110,7 @@ function createUserIndex(
      * when all sessions of the user end.
      */
     async addToUserIndex({ userId }: Transaction, key: string): Promise<void> {
-      if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs)
+      if (userId !== undefined) await openTransactions.add(userId, [key], LIFETIME.totalMs)
     },
 
     /**

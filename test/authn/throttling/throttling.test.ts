@@ -289,8 +289,8 @@ describe('a known device', () => {
       Math.round(((entries.get(mark)?.expiresAt ?? 0) - clock.now) / 86_400_000),
     )
     expect(days).toEqual([90, 90, 90])
-    expect(added).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 90 * 86_400_000])))
-    expect(added).toHaveLength(3)
+    expect(added).toEqual([['00u1ada', expect.anything(), 90 * 86_400_000]])
+    expect(added.flat(2)).toEqual(expect.arrayContaining(marks))
   })
 
   /** The names of the user's windows, without ids. */
