@@ -5,7 +5,7 @@
 export default {
   roots: ['<rootDir>/test', '<rootDir>/sandbox/test', '<rootDir>/demo/test', '<rootDir>/client/test'],
   testMatch: ['**/*.test.ts'],
-  testEnvironmentOptions: { exportConditions: ['source', 'node', 'node-addons'] },
+  testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },
   transform: {
     '\\.(ts|js|mjs)$': [
       '@swc/jest',
