@@ -1,8 +1,8 @@
 import type { Express } from 'express'
 import { createNavigationRoutes, type NavigationRoutesOptions } from './authn/redirects/navigation-routes.ts'
 import { type AuthnRoutesOptions, createAuthnRoutes } from './authn/routes.ts'
+import { beginForwardAuth } from './forward-auth/begin-forward-auth.ts'
 import {
-  beginForwardAuth,
   createForwardAuthRoutes,
   createKeySetRoutes,
   type ForwardAuthOptions,

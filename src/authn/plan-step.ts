@@ -1,4 +1,5 @@
 import { stepNotOffered, unknownHandle } from '../errors.ts'
+import { attemptOf } from './attempt-of.ts'
 import { recoveryStarted, refused, signInStarted } from './audit/step-events.ts'
 import { carriesApiToken, ENTRY_OPERATIONS, type Operation } from './operations.ts'
 import {
@@ -43,29 +44,6 @@ export interface StepSettings extends ChallengeSettings {
   readonly hiddenFactors: HiddenFactors
   /** The shortest time between two polls. */
   readonly pollEveryMs: number
-}
-
-/** The attempt as far as it is known from the request alone. undefined: Okta is not called. */
-export function attemptOf(request: StepRequest, { recoveryFrom }: StepSettings): Attempt | undefined {
-  switch (request.kind) {
-    case 'sign-in': {
-      const { username: login, token } = request.body
-      return { kind: token === undefined ? 'password' : 'token', operation: 'primary', login }
-    }
-    case 'recovery': {
-      const { username: login, factorType } = request.body
-      const onlyKnownDevices = recoveryFrom === 'known-devices'
-      return { kind: 'recovery', operation: 'recovery', login, factorType, onlyKnownDevices }
-    }
-    case 'recovery-token':
-      return { kind: 'token', operation: 'recovery_token' }
-    case 'state':
-      return { kind: 'call', operation: 'state' }
-    case 'operation':
-      return { kind: 'call', operation: operationOf(request).name }
-    case 'redirect':
-      return undefined
-  }
 }
 
 /**

@@ -1,14 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import { invalidField, ruleNotMet } from '../errors.ts'
-import type { Guard } from '../http/compose-guards.ts'
 import { checkQuery } from '../http/query.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Operations, type Route, routesOf } from '../http/route.ts'
 import { sendJson } from '../http/send-json.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import type { Session } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
+import { DENIED_HEADER } from './begin-forward-auth.ts'
 import {
   type Access,
   type DeniedBy,
@@ -36,8 +35,6 @@ export const REQUESTED_HEADERS = [
   'X-Auth-Request-Name',
   'X-Auth-Request-Jwt',
 ] as const
-
-export const DENIED_HEADER = 'X-Auth-Request-Denied'
 
 export const FORWARD_AUTH_OPERATIONS = {
   forwardAuth: {
@@ -90,21 +87,6 @@ export function createKeySetRoutes({ identityTokens }: Pick<ForwardAuthOptions, 
       sendJson(res, await identityTokens.keySet())
     },
   })
-}
-
-/**
- * For every request of the path, before any check: errors have no body, and all results are
- * counted.
- */
-export function beginForwardAuth(metrics: Metrics): Guard {
-  return function beginForwardAuth(req, res, next) {
-    getRequestContext(req).errorFormat = 'empty'
-    res.once('finish', () => {
-      const result = res.hasHeader(DENIED_HEADER) ? 'denied' : (RESULTS[res.statusCode] ?? 'refused')
-      metrics.forwardAuthRequests.inc({ result })
-    })
-    return next()
-  }
 }
 
 /** Parses the rules of the query. undefined: there are none. */
@@ -182,12 +164,4 @@ function requestedHeaders(
 /** Leaves no line break, comma or non-ASCII byte that a proxy or an application could misread. */
 function percentEncode(text: string): string {
   return encodeURIComponent(text.toWellFormed()) // a lone surrogate has no UTF-8
-}
-
-const RESULTS: Readonly<Record<number, string>> = {
-  200: 'signed_in',
-  401: 'no_session',
-  409: 'other_session',
-  500: 'error',
-  503: 'error',
 }

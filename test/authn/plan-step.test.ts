@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
+import { attemptOf } from '../../src/authn/attempt-of.ts'
 import { OPERATIONS, type StepOperationId } from '../../src/authn/operations.ts'
-import { attemptOf, planStep } from '../../src/authn/plan-step.ts'
+import { planStep } from '../../src/authn/plan-step.ts'
 import { StepRefusedError } from '../../src/authn/step/step-refused.ts'
 import type { OperationRequest, StateRequest, StepRequest } from '../../src/authn/step/step-request.ts'
 import type { Transaction } from '../../src/authn/transaction/transaction.ts'

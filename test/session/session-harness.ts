@@ -1,8 +1,8 @@
 import { type Request, Router } from 'express'
 import { v4 as uuid } from 'uuid'
 import { noSession, storeUnavailable } from '../../src/errors.ts'
+import { beginForwardAuth } from '../../src/forward-auth/begin-forward-auth.ts'
 import {
-  beginForwardAuth,
   createForwardAuthRoutes,
   createKeySetRoutes,
   type ForwardAuthOptions,
