@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals'
-import type { Page } from 'playwright-core'
-import { openChromium } from './chromium.ts'
+import type { Browser, Page } from 'playwright-core'
 import { freePort } from './gatehouse.ts'
 import { type Harness, PASSWORD, startHarness } from './harness.ts'
 import { until } from './until.ts'
@@ -28,7 +27,7 @@ type PageOrigin = 'on the broker’s origin' | 'on another origin of the same si
  * Registers the hooks that start and stop the fixture, and that check and clear the widget after
  * each test.
  */
-export function useWidgets(origin: PageOrigin): Widgets {
+export function useWidgets(origin: PageOrigin, chromium: () => Browser): Widgets {
   const isSameOrigin = origin === 'on the broker’s origin'
   const stops: (() => Promise<void>)[] = []
   let started: Pick<Widgets, 'harness' | 'page' | 'pageUrl' | 'brokerUrl'> | undefined
@@ -50,9 +49,8 @@ export function useWidgets(origin: PageOrigin): Widgets {
     const harness = await startHarness({ env: { PUBLIC_URL: brokerSite.url, ...allowed, ...signInPage } })
     stops.unshift(harness.stop)
     broker = harness.gatehouse.url
-    const chromium = await openChromium()
-    stops.unshift(() => chromium.close())
-    const page = await chromium.newPage()
+    const page = await chromium().newPage()
+    stops.unshift(() => page.context().close())
     page.setDefaultTimeout(60_000)
     started = { harness, page, pageUrl: pageSite.url, brokerUrl: brokerSite.url }
   })
