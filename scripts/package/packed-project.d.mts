@@ -5,7 +5,7 @@ export interface Command {
 }
 
 /** Returns the path of the tarball. */
-export function pack(folder: string): string
+export function pack(folder: string, ...options: string[]): string
 export function writePortal(folder: string): void
 export function installOffline(folder: string, tarball: string): void
 export function portalCommands(options: { portalPort: number; chromium: string }): Record<string, Command>

@@ -5,9 +5,12 @@ import { fileURLToPath } from 'node:url'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-/** `npm pack` into this folder. Returns the path of the tarball. */
-export function pack(folder) {
-  const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], {
+/**
+ * `npm pack` into this folder. Returns the path of the tarball. `--ignore-scripts` packs what is
+ * built; without it, `prepack` builds it anew, which no other process may need at that time.
+ */
+export function pack(folder, ...options) {
+  const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', folder, ...options], {
     cwd: project,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -15,7 +15,8 @@ import {
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-portal-'))
 beforeAll(() => {
   writePortal(folder)
-  installOffline(folder, pack(folder))
+  // other tests run what is built
+  installOffline(folder, pack(folder, '--ignore-scripts'))
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
