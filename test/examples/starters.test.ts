@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type SandboxWithBroker, startSandbox } from 'gatehouse-sandbox/package/start-sandbox'
 import type { Browser, Page } from 'playwright-core'
-import { preparePackages } from '../../scripts/examples.mjs'
 import { openChromium } from '../support/chromium.ts'
 import { faultsOf } from '../support/demo-page.ts'
 import { freePort } from '../support/gatehouse.ts'
@@ -30,7 +30,6 @@ const starters: Record<string, Starter> = {}
 let chromium: Browser
 
 beforeAll(async () => {
-  expect(preparePackages()).toBe(true)
   chromium = await openChromium()
   await Promise.all(
     NAMES.map(async (name) => {
@@ -43,8 +42,8 @@ afterAll(async () => {
   await Promise.all(Object.values(starters).map(({ child }) => stop(child)))
 })
 
-function run(name: string, port: number, env: Record<string, string> = {}) {
-  return spawn('npm', ['--silent', 'start'], {
+function run(name: string, port: number, [program = '', ...args]: string[], env: NodeJS.ProcessEnv = {}) {
+  return spawn(program, args, {
     cwd: join(FOLDER, name),
     env: { ...process.env, PORT: String(port), NODE_OPTIONS: '', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -53,7 +52,7 @@ function run(name: string, port: number, env: Record<string, string> = {}) {
 }
 
 async function start(name: string): Promise<Starter> {
-  const child = run(name, await freePort())
+  const child = run(name, await freePort(), ['npm', '--silent', 'start'])
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
@@ -167,6 +166,13 @@ test.each([
   },
 )
 
+/** What `npm start` runs, after it has compiled. */
+function serverOf(name: string): string[] {
+  if (name === 'express') return [process.execPath, 'dist/main.js']
+  const vite = createRequire(join(FOLDER, name, 'package.json')).resolve('vite/package.json')
+  return [process.execPath, join(dirname(vite), 'bin/vite.js')]
+}
+
 /** Another Gatehouse, with a user that the starters' own sandboxes do not have. */
 async function startOtherGatehouse(publicUrl: string): Promise<SandboxWithBroker> {
   return startSandbox({
@@ -194,7 +200,7 @@ test.each(NAMES)(
     const port = await freePort()
     const url = `http://localhost:${port}`
     const other = await startOtherGatehouse(url)
-    const child = run(name, port, { GATEHOUSE_URL: other.brokerUrl })
+    const child = run(name, port, serverOf(name), { GATEHOUSE_URL: other.brokerUrl })
     try {
       await until(async () => (await fetch(url)).ok, { what: `${name} to start` })
       const { page, problems } = await visit(url)
