@@ -21,4 +21,5 @@ export default {
   ],
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
   testTimeout: 240_000,
+  maxWorkers: '200%', // many tests wait for processes, pages and stores
 }
