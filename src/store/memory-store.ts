@@ -87,6 +87,12 @@ function createValues(memory: Memory): Values {
       return before
     },
 
+    async replaceIf(key, expected, value, ttlMs) {
+      if (memory.text(key) !== expected) return false
+      memory.put(key, value, ttlMs)
+      return true
+    },
+
     delete: async (key) => memory.delete(key),
     deleteIf: async (key, expected) => memory.text(key) === expected && memory.delete(key),
     async deleteAll(prefix) {

@@ -36,6 +36,15 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) 
 return 0`,
   },
 
+  /** key; expected value, value, ttl → 1 if replaced */
+  replaceIf: {
+    numberOfKeys: 1,
+    lua: `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1`,
+  },
+
   /** key; number, ttl → 1 if written */
   raise: {
     numberOfKeys: 1,
@@ -156,6 +165,7 @@ export type CountReply = [
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     deleteIf(key: string, value: string): Result<number, Context>
+    replaceIf(key: string, ...args: Argument[]): Result<0 | 1, Context>
     raise(key: string, ...args: Argument[]): Result<0 | 1, Context>
     acquire(
       lock: string,

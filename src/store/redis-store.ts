@@ -143,6 +143,9 @@ function createValues(redis: Client, run: WaitForReply): Values {
     swap: async (key, value, ttlMs) =>
       (await run(redis.set(key, value, 'PX', roundUpTtl(ttlMs), 'GET'))) ?? undefined,
 
+    replaceIf: async (key, expected, value, ttlMs) =>
+      (await run(redis.replaceIf(key, expected, value, roundUpTtl(ttlMs)))) === 1,
+
     delete: async (key) => (await run(redis.del(key))) === 1,
     deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
 

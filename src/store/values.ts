@@ -11,6 +11,12 @@ export interface Values {
   /** Atomically writes a value and returns the previous one. */
   swap(key: string, value: string, ttlMs: number): Promise<string | undefined>
 
+  /**
+   * Replaces the value if it is the expected one (compare-and-set). Returns whether it was: false
+   * if the key has another value, or does not exist any more.
+   */
+  replaceIf(key: string, expected: string, value: string, ttlMs: number): Promise<boolean>
+
   /** Returns whether the key existed. */
   delete(key: string): Promise<boolean>
 

@@ -58,6 +58,7 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['set when present', (store) => store.set('gatehouse:a', '1', 1000, 'present')],
   ['swap', (store) => store.swap('gatehouse:a', '1', 1000)],
   ['delete', (store) => store.delete('gatehouse:a')],
+  ['replaceIf', (store) => store.replaceIf('gatehouse:a', '1', '2', 1000)],
   ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
   ['deleteAll', (store) => store.deleteAll('gatehouse:a')],
   ['acquire', (store) => store.acquire({ ...record, token: 't', lockTtlMs: 1000 })],

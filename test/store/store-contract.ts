@@ -136,6 +136,22 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       })
     })
 
+    describe('replaceIf', () => {
+      test('writes over the expected value only, with a new time to live', async () => {
+        const key = someKey()
+        expect(await store.replaceIf(key, 'one', 'two', 60_000)).toBe(false)
+        expect(await store.get(key)).toBeUndefined()
+        await store.set(key, 'one', 60_000)
+        expect(await store.replaceIf(key, 'another', 'two', 60_000)).toBe(false)
+        expect(await store.get(key)).toBe('one')
+        const replacing = ['two', 'three'].map((value) => store.replaceIf(key, 'one', value, 60_000))
+        expect(await Promise.all(replacing)).toEqual([true, false])
+        expect(await store.get(key)).toBe('two')
+        expect(await store.replaceIf(key, 'two', 'three', 20_000)).toBe(true)
+        expectWithin(await ttlOf(key), 15_000, 20_000)
+      })
+    })
+
     describe('delete', () => {
       test('delete returns whether the key existed', async () => {
         const key = someKey()
