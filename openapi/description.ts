@@ -102,6 +102,10 @@ export const RESPONSE_HEADERS = {
   ETag: { description: 'Depends on the data, not on the time of the fetch.', schema: text },
   Age: { description: 'Seconds since the data was fetched from PAM.', schema: integer },
   'Set-Cookie': { description: 'The device cookie, the session cookie, or both.', schema: text },
+  'Secure-Session-Challenge': {
+    description: 'The next challenge for the browser, a structured field (RFC 9651).',
+    schema: text,
+  },
   'Clear-Site-Data': { description: 'Only with `SIGN_OUT_CLEARS`: its types.', schema: text },
   'X-Gatehouse-Sign-Out': {
     description:

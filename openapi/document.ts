@@ -21,7 +21,7 @@ import { NAVIGATION } from './navigation.ts'
 import { ORG_EVENTS } from './org-events.ts'
 import { APP, PAM } from './pam.ts'
 import { headersOf, mapEntries, ref } from './references.ts'
-import { FORWARD_AUTH, KEY_SET, OWN_SESSIONS, SESSION } from './session.ts'
+import { BOUND_SESSION, FORWARD_AUTH, KEY_SET, OWN_SESSIONS, SESSION } from './session.ts'
 
 /** The public API in OpenAPI 3.1, made from the schemas that the routes themselves use. */
 export type OpenApiDocument = ReturnType<typeof createDocument>
@@ -32,6 +32,7 @@ export const OPERATIONS: Readonly<Record<string, DescribedOperation>> = {
   ...NAVIGATION,
   ...SESSION,
   ...OWN_SESSIONS,
+  ...BOUND_SESSION,
   ...FORWARD_AUTH,
   ...PAM,
   ...APP,
@@ -152,8 +153,8 @@ function operationObject(id: string, operation: DescribedOperation): ZodOpenApiO
     summary: operation.summary,
     ...(description && { description }),
     security: operation.hasAppToken ? [{ appToken: [] }] : securityOf(operation.cookies),
-    parameters: [...(operation.hasAppToken ? [] : (['X-Gatehouse-Session'] as const)), ...headers].map(
-      (name) => ref('parameters', name),
+    parameters: [...(isOfPage(operation) ? (['X-Gatehouse-Session'] as const) : []), ...headers].map((name) =>
+      ref('parameters', name),
     ),
     requestParams: { path: params, ...(query && { query }) },
     ...(requestBody && { requestBody }),
@@ -165,6 +166,9 @@ function operationObject(id: string, operation: DescribedOperation): ZodOpenApiO
     },
   }
 }
+
+/** Neither a backend nor the browser itself names the session of a page. */
+const isOfPage = ({ hasAppToken, kind }: DescribedOperation) => !hasAppToken && kind !== 'bound-session'
 
 /**
  * The format is enough: zod's pattern for a time fills a screen. An object may have other members

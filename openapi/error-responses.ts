@@ -21,13 +21,15 @@ export function errorResponses(operation: DescribedOperation): Record<string, Zo
 
 /** The responses of every operation and of this one. */
 function errorsOf(operation: DescribedOperation): ErrorsByStatus {
-  const { method, cookies, errors = {}, withoutBody, hasAppToken } = operation
+  const { method, kind, cookies, errors = {}, withoutBody, hasAppToken } = operation
+  const isOfPage = !hasAppToken && kind !== 'bound-session'
   const all: Record<number, ErrorCode[]> = {}
   const sources = [
     ERRORS.everywhere,
-    hasAppToken ? ERRORS.appToken : ERRORS.ofBrowser,
+    hasAppToken ? ERRORS.appToken : {},
+    isOfPage ? ERRORS.ofPage : {},
     withoutBody || hasAppToken ? {} : ERRORS.crossSite,
-    method === 'GET' ? {} : ERRORS.unsafe,
+    method === 'GET' || !isOfPage ? {} : ERRORS.unsafe,
     cookies.session === 'required' ? ERRORS.noSession : {},
     errors,
   ]
@@ -45,7 +47,7 @@ const ERRORS = {
     500: ['E0000009'],
     503: ['E0000009'],
   },
-  ofBrowser: { 409: ['E0000006'] },
+  ofPage: { 409: ['E0000006'] },
   appToken: { 401: ['E0000011'], 429: ['E0000047'] },
   crossSite: { 403: ['E0000006'] },
   noSession: { 401: ['E0000005'] },

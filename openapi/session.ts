@@ -5,6 +5,7 @@ import {
   KEY_SET_OPERATIONS,
   REQUESTED_HEADERS,
 } from '../src/forward-auth/forward-auth.ts'
+import { BOUND_SESSION_OPERATIONS } from '../src/session/bound-session-routes.ts'
 import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../src/session/session-routes.ts'
 import { describe, jsonResponse } from './description.ts'
 
@@ -32,6 +33,10 @@ const session = z
       description: 'Authentication methods, by their names in RFC 8176.',
       examples: [['pwd', 'otp', 'mfa']],
     }),
+    deviceBound: z.boolean().meta({
+      description:
+        'Whether the session is bound to a key of the browser (`DEVICE_BOUND_SESSIONS`). The browser registers it shortly after the sign-in.',
+    }),
     _links: z.strictObject({ self: link('GET', 'DELETE'), refresh: link('POST'), user: link('GET') }),
   })
   .meta({ id: 'Session' })
@@ -54,6 +59,9 @@ const ownSessions = z
         expiresAt: time('When the session ends, even if it is in use.'),
         current: z.boolean().meta({ description: 'Whether this is the session of the request.' }),
         userAgent: z.string(),
+        deviceBound: z.boolean().meta({
+          description: 'Whether the session is bound to a key of its browser.',
+        }),
       }),
     ),
   })
@@ -135,12 +143,63 @@ export const OWN_SESSIONS = describe(OWN_SESSIONS_OPERATIONS, {
   },
 })
 
+const instructions = z
+  .strictObject({
+    session_identifier: z.string(),
+    refresh_url: z.string(),
+    scope: z.strictObject({
+      include_site: z.literal(false),
+      scope_specification: z.array(z.strictObject({ type: z.literal('exclude'), path: z.string() })),
+    }),
+    credentials: z.array(
+      z.strictObject({ type: z.literal('cookie'), name: z.string(), attributes: z.string() }),
+    ),
+  })
+  .meta({
+    id: 'SessionInstructions',
+    description:
+      'What the browser renews, where, and for which requests (W3C Device Bound Session Credentials).',
+  })
+const ended = z.strictObject({ continue: z.literal(false) })
+
+/** Browsers call them by themselves. */
+const OF_BROWSER_ITSELF = {
+  tag: 'Session',
+  errors: { 403: ['E0000006'] },
+} as const
+const BOUND_HEADERS = ['Set-Cookie', 'Secure-Session-Challenge'] as const
+
+export const BOUND_SESSION = describe(BOUND_SESSION_OPERATIONS, {
+  registerBoundSession: {
+    ...OF_BROWSER_ITSELF,
+    cookies: { session: 'required' },
+    summary: 'Bind the session to a key (called by browsers, not by pages)',
+    description:
+      'After a sign-in, with the header `Secure-Session-Response`. The proof must be made within two minutes, with an ES256 or RS256 key; a key is never replaced. No other origin may read the response.',
+    responses: { 200: jsonResponse('The session is bound', instructions, BOUND_HEADERS) },
+  },
+  refreshBoundSession: {
+    ...OF_BROWSER_ITSELF,
+    cookies: { session: 'used' },
+    summary: 'Renew the bound cookie (called by browsers, not by pages)',
+    description:
+      'With the headers `Sec-Secure-Session-Id` and `Secure-Session-Response`. 403 with a new challenge without a proof, or with one over an old challenge. It does not keep the session alive. 503 if a session is renewed more than 60 times a minute.',
+    responses: {
+      200: jsonResponse(
+        'The cookie is renewed; or there is no such bound session any more',
+        z.union([instructions, ended]),
+        BOUND_HEADERS,
+      ),
+    },
+  },
+})
+
 export const FORWARD_AUTH = describe(FORWARD_AUTH_OPERATIONS, {
   forwardAuth: {
     tag: 'Session',
     summary: 'The signed-in user, for a proxy',
     description:
-      'For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. The query may have rules: `role` and `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the last sign-in). `headers` names further headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with `aud`). An unknown parameter is refused: 400.',
+      'For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. The query may have rules: `role` and `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the last sign-in), `bound=required` (the session is bound to a key of the browser; else 403). `headers` names further headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with `aud`). An unknown parameter is refused: 400.',
     cookies: { session: 'required' },
     responses: {
       200: { description: 'Signed in.', headers: [...IDENTITY_HEADERS, ...REQUESTED_HEADERS] },

@@ -20,6 +20,7 @@ import { createInFlightLimit } from './http/requests-in-flight.ts'
 import { kindOf, type Route, type RouteKind } from './http/route.ts'
 import { addRoutes, createExpress, serveRoutes } from './http/serve-routes.ts'
 import { createOrgEventRoutes, type OrgEventRoutesOptions } from './org-events/org-event-routes.ts'
+import { type BoundSessionRoutesOptions, createBoundSessionRoutes } from './session/bound-session-routes.ts'
 import { createSessionGuards } from './session/session-guards.ts'
 import {
   createOwnSessionsRoutes,
@@ -27,7 +28,10 @@ import {
   type SessionRoutesOptions,
 } from './session/session-routes.ts'
 
-export interface AppOptions extends SessionRoutesOptions, Telemetry {
+export interface AppOptions
+  extends SessionRoutesOptions,
+    Pick<BoundSessionRoutesOptions, 'store'>,
+    Telemetry {
   /** Whether PUBLIC_URL is https. */
   readonly secure: boolean
   readonly allowedOrigins: readonly string[]
@@ -47,13 +51,13 @@ export interface AppOptions extends SessionRoutesOptions, Telemetry {
 type Column = RouteKind | 'unlisted'
 const [F, B, O, I] = ['forward-auth', 'backend', 'open', 'image'] as const
 const [R, S, W, D, X] = ['read', 'session-read', 'write', 'form', 'session-write'] as const
-const [H, U, _] = ['event-hook', 'unlisted', undefined] as const
+const [K, H, U, _] = ['bound-session', 'event-hook', 'unlisted', undefined] as const
 
 /**
  * When a guard runs:
  *
  * - `first`: before any route is looked for;
- * - `paths`: for F and B on their routes; for the others before their routes are looked for, and so
+ * - `paths`: for F, B and K on their routes; for the others before their routes are looked for, and so
  *   for unlisted paths too;
  * - `route`: on the route.
  */
@@ -69,7 +73,8 @@ interface Row extends GuardRow<Column> {
  *
  * A proxy sends the method and the headers of the application's own request to forward-auth (F), so
  * no rule on cross-site requests and bodies applies, and the doctor's probes are not answered. Nor
- * do these rules apply to backends (B).
+ * do these rules apply to backends (B). Pages of other origins never read what browsers get with
+ * their proofs of a key (K): it would show whether somebody is signed in.
  */
 export function createGuards(options: AppOptions): readonly Row[] {
   const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, secure, log, metrics } = options
@@ -83,23 +88,31 @@ export function createGuards(options: AppOptions): readonly Row[] {
   const limitInFlight = createInFlightLimit({ maxRequestsInFlight, metrics })
 
   return [
-    { phase: 'first', of: [F, B, O, I, R, S, W, D, X, H, U], guard: beginRequest(isTrustedProxy, options) },
-    { phase: 'first', of: [F, B, O, I, R, S, W, D, X, H, U], guard: setSecurityHeaders({ secure }) },
-    { phase: 'route', of: [F, _, _, _, _, _, _, _, _, _, _], guard: beginForwardAuth(metrics) },
+    {
+      phase: 'first',
+      of: [F, B, O, I, R, S, W, D, X, K, H, U],
+      guard: beginRequest(isTrustedProxy, options),
+    },
+    { phase: 'first', of: [F, B, O, I, R, S, W, D, X, K, H, U], guard: setSecurityHeaders({ secure }) },
+    { phase: 'route', of: [F, _, _, _, _, _, _, _, _, _, _, _], guard: beginForwardAuth(metrics) },
     // before all that refuse, so that pages of allowed origins can read refusals
-    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.allowOrigins },
-    { phase: 'paths', of: [_, B, O, I, R, S, W, D, X, H, U], guard: refuseAmbiguousPath },
-    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.refuseUnsafe },
-    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, H, U], guard: answerProbes(options.doctorProbes) },
-    { phase: 'paths', of: [F, B, O, I, R, S, W, D, X, H, U], guard: refuseUnknownAddress({ log, metrics }) },
+    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, _, H, U], guard: crossSite.allowOrigins },
+    { phase: 'paths', of: [_, B, O, I, R, S, W, D, X, K, H, U], guard: refuseAmbiguousPath },
+    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, K, H, U], guard: crossSite.refuseUnsafe },
+    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, _, H, U], guard: answerProbes(options.doctorProbes) },
+    {
+      phase: 'paths',
+      of: [F, B, O, I, R, S, W, D, X, K, H, U],
+      guard: refuseUnknownAddress({ log, metrics }),
+    },
     // a path without a route is 404 here, and a method that its path does not have is 405
-    { phase: 'route', of: [_, _, _, _, _, _, W, _, X, _, _], guard: parseBody('json') },
-    { phase: 'route', of: [_, _, _, _, _, _, _, D, _, _, _], guard: parseBody('form') },
-    { phase: 'route', of: [_, _, _, _, R, S, _, _, _, _, _], guard: crossSite.refuseReads },
-    { phase: 'route', of: [_, _, _, I, _, _, _, _, _, _, _], guard: crossSite.refuseImageReads },
-    { phase: 'route', of: [F, B, O, I, R, S, W, D, X, H, _], guard: limitInFlight },
-    { phase: 'route', of: [F, _, O, I, R, S, W, D, X, H, _], guard: refuseOtherSession },
-    { phase: 'route', of: [F, _, _, _, _, S, _, _, X, _, _], guard: loadSession },
+    { phase: 'route', of: [_, _, _, _, _, _, W, _, X, _, _, _], guard: parseBody('json') },
+    { phase: 'route', of: [_, _, _, _, _, _, _, D, _, _, _, _], guard: parseBody('form') },
+    { phase: 'route', of: [_, _, _, _, R, S, _, _, _, _, _, _], guard: crossSite.refuseReads },
+    { phase: 'route', of: [_, _, _, I, _, _, _, _, _, _, _, _], guard: crossSite.refuseImageReads },
+    { phase: 'route', of: [F, B, O, I, R, S, W, D, X, K, H, _], guard: limitInFlight },
+    { phase: 'route', of: [F, _, O, I, R, S, W, D, X, _, H, _], guard: refuseOtherSession },
+    { phase: 'route', of: [F, _, _, _, _, S, _, _, X, K, _, _], guard: loadSession },
   ]
 }
 
@@ -118,7 +131,7 @@ export function createApp(options: AppOptions): Express {
   app.use(...guardsIn(U, 'first'))
   for (const { path, handle } of routesOf(F))
     app.route(path).all(guarded(guardsIn(F, 'paths', 'route'), handle))
-  addRoutes(app, routesOf(B), () => guardsIn(B, 'paths', 'route'))
+  addRoutes(app, routesOf(B, K), (route) => guardsIn(kindOf(route), 'paths', 'route'))
   app.use(...guardsIn(U, 'paths'))
   serveRoutes(app, routesOf(O, I, R, S, W, D, X, H), (route) => guardsIn(kindOf(route), 'route'))
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'unexpected_error' }))
@@ -132,6 +145,7 @@ export function publicRoutes(options: AppOptions): Route[] {
     ...createSessionRoutes(options),
     ...createForwardAuthRoutes({ sessions, ...options.forwardAuth }),
     ...createOwnSessionsRoutes(options),
+    ...createBoundSessionRoutes(options),
     ...options.pamRoutes,
     ...createKeySetRoutes(options.forwardAuth),
     ...createAuthnRoutes(options.authn),

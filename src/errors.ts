@@ -28,7 +28,7 @@ export class BrokerError extends Error {
 /** Okta's Authentication API, the PAM API, Redis. */
 export type Dependency = 'authn' | 'pam' | 'store'
 
-export type Busy = 'overloaded' | 'step_in_progress'
+export type Busy = 'overloaded' | 'step_in_progress' | 'bound_cookie_not_renewed'
 
 export interface ErrorDetails {
   /** For the client; each names the wrong field, header or setting. */
@@ -120,6 +120,13 @@ export const wrongBearerToken = (expected: 'the OPS_TOKEN or one of OPS_TOKENS' 
   invalidToken([`Authorization: must be Bearer and ${expected}`], BEARER)
 
 export const wrongHookSecret = () => invalidToken(['Authorization: must be one of EVENT_HOOK_SECRET'])
+
+/** The proof of a bound session's key. `headers`: with a new challenge for the browser. */
+export const proofRefused = (cause: string, headers: BrokerError['headers'] = {}) =>
+  new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', {
+    causes: [`Secure-Session-Response: ${cause}`],
+    headers,
+  })
 
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
@@ -215,6 +222,16 @@ const unavailable = (retryAfterSeconds: number, cause: unknown, details: ErrorDe
 
 /** Redis is unreachable or too slow. */
 export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, { dependency: 'store' })
+
+/**
+ * The browser could not renew the bound cookie of its session. Not 401: the user is still signed
+ * in, and the browser tries again.
+ */
+export const boundCookieNotRenewed = () => unavailable(2, undefined, { busy: 'bound_cookie_not_renewed' })
+
+/** 503, because a browser forgets a key after most other errors of its renewal. */
+export const tooManyRefreshes = (retryAfterSeconds: number) =>
+  unavailable(retryAfterSeconds, undefined, { busy: 'bound_cookie_not_renewed' })
 
 /** The broker is overloaded. */
 export const overloaded = () => unavailable(2, undefined, { busy: 'overloaded' })

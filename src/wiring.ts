@@ -24,9 +24,11 @@ import { createVoidTimes } from './org-events/void-times.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createRevocation } from './revocation/create-revocation.ts'
+import { type BoundSessionTimes, createBoundSessions } from './session/bound-sessions.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords, createSessions } from './session/sessions.ts'
+import { createSetSession } from './session/set-session.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -57,6 +59,7 @@ export interface Constants {
   readonly authn?: AuthnConstants
   readonly upstream?: Pick<HttpApiOptions, 'connectTimeoutMs' | 'breaker'>
   readonly sessions?: Pick<SessionsOptions, 'extendEveryMs'>
+  readonly boundSessions?: Partial<BoundSessionTimes>
   readonly health?: Pick<HealthOptions, 'checkEveryMs'>
 }
 
@@ -77,8 +80,20 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const deps = { store, masterKeys, ...common }
   const { secure } = publicUrl
   const absoluteMs = config.session.absoluteHours * HOUR_MS
-  const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
-  const deviceCookie = createDeviceCookie({ secure, now, signer: createSigner(masterKeys, 'device-cookie') })
+  const { deviceBound, sameSite } = config.session
+  const names = { secure, httpOnlyPrefix: deviceBound }
+  const sessionCookie = createSessionCookie({ masterKeys, sameSite, ...names })
+  const deviceCookie = createDeviceCookie({
+    ...names,
+    now,
+    signer: createSigner(masterKeys, 'device-cookie'),
+  })
+  const boundSessions = createBoundSessions({
+    ...deps,
+    secure,
+    isOffered: deviceBound,
+    times: constants.boundSessions,
+  })
   const { recheckMinutes } = config.session
   const eventHookSecrets = config.session.eventHookSecrets?.value
   const isUsed = eventHookSecrets !== undefined || recheckMinutes !== undefined
@@ -100,6 +115,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const sessionOptions = {
     ...deps,
     voidTimes,
+    boundSessions,
     sessionCookie,
     deviceCookie,
     idleMs: config.session.idleMinutes * MINUTE_MS,
@@ -139,6 +155,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     deviceCookie,
     sessions,
     sessionCookie,
+    boundSessions,
+    setSession: createSetSession({ sessionCookie, boundSessions }),
     openTransactions,
     knownDevices,
     revocationTimes,
@@ -170,6 +188,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       maxRequestsInFlight: tunables.http.maxRequestsInFlight,
       sessions,
       sessionCookie,
+      boundSessions,
+      store,
       endAllSessions,
       recentSignInMinutes: tunables.session.recentSignInMinutes,
       deviceCookie,

@@ -60,6 +60,7 @@ export type SecurityQuestions = components['schemas']['SecurityQuestions']
 export type Session = components['schemas']['Session']
 export type User = components['schemas']['User']
 export type Sessions = components['schemas']['Sessions']
+export type SessionInstructions = components['schemas']['SessionInstructions']
 export type Access = components['schemas']['Access']
 export type Group = components['schemas']['Group']
 export type Role = components['schemas']['Role']
@@ -807,6 +808,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/bound-session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bind the session to a key (called by browsers, not by pages)
+         * @description After a sign-in, with the header `Secure-Session-Response`. The proof must
+         * be made within two minutes, with an ES256 or RS256 key; a key is never replaced. No other
+         * origin may read the response.
+         */
+        post: operations["registerBoundSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/bound-session/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew the bound cookie (called by browsers, not by pages)
+         * @description With the headers `Sec-Secure-Session-Id` and `Secure-Session-Response`. 403
+         * with a new challenge without a proof, or with one over an old challenge. It does not keep
+         * the session alive. 503 if a session is renewed more than 60 times a minute.
+         */
+        post: operations["refreshBoundSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/forward-auth": {
         parameters: {
             query?: never;
@@ -820,8 +865,9 @@ export interface paths {
          * `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No
          * response has a body. It keeps the session alive. The query may have rules: `role` and
          * `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the
-         * last sign-in). `headers` names further headers: `groups`, `roles`, `amr`, `email`,
-         * `name`, `jwt` (with `aud`). An unknown parameter is refused: 400.
+         * last sign-in), `bound=required` (the session is bound to a key of the browser; else 403).
+         * `headers` names further headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with
+         * `aud`). An unknown parameter is refused: 400.
          */
         get: operations["forwardAuth"];
         put?: never;
@@ -2291,6 +2337,11 @@ export interface components {
              *     ]
              */
             amr: string[];
+            /**
+             * @description Whether the session is bound to a key of the browser
+             * (`DEVICE_BOUND_SESSIONS`). The browser registers it shortly after the sign-in.
+             */
+            deviceBound: boolean;
             _links: {
                 self: {
                     /** Format: uri */
@@ -2353,6 +2404,31 @@ export interface components {
                 /** @description Whether this is the session of the request. */
                 current: boolean;
                 userAgent: string;
+                /** @description Whether the session is bound to a key of its browser. */
+                deviceBound: boolean;
+            }[];
+        };
+        /**
+         * @description What the browser renews, where, and for which requests (W3C Device Bound
+         * Session Credentials).
+         */
+        SessionInstructions: {
+            session_identifier: string;
+            refresh_url: string;
+            scope: {
+                /** @constant */
+                include_site: false;
+                scope_specification: {
+                    /** @constant */
+                    type: "exclude";
+                    path: string;
+                }[];
+            };
+            credentials: {
+                /** @constant */
+                type: "cookie";
+                name: string;
+                attributes: string;
             }[];
         };
         Access: {
@@ -3266,6 +3342,8 @@ export interface components {
         Age: number;
         /** @description The device cookie, the session cookie, or both. */
         "Set-Cookie": string;
+        /** @description The next challenge for the browser, a structured field (RFC 9651). */
+        "Secure-Session-Challenge": string;
         /** @description Only with `SIGN_OUT_CLEARS`: its types. */
         "Clear-Site-Data": string;
         /**
@@ -5525,6 +5603,66 @@ export interface operations {
             default: components["responses"]["E-refused-early"];
         };
     };
+    registerBoundSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session is bound */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    "Secure-Session-Challenge": components["headers"]["Secure-Session-Challenge"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionInstructions"];
+                };
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000005"];
+            403: components["responses"]["E-403-E0000006"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    refreshBoundSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cookie is renewed; or there is no such bound session any more */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    "Secure-Session-Challenge": components["headers"]["Secure-Session-Challenge"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionInstructions"] | {
+                        /** @constant */
+                        continue: false;
+                    };
+                };
+            };
+            400: components["responses"]["E-400-E0000001"];
+            403: components["responses"]["E-403-E0000006"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
     forwardAuth: {
         parameters: {
             query?: {
@@ -5532,6 +5670,7 @@ export interface operations {
                 group?: string | string[];
                 amr?: string | string[];
                 maxAuthAge?: string;
+                bound?: string;
                 headers?: string;
                 aud?: string;
             };

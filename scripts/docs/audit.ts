@@ -25,6 +25,11 @@ export const AUDIT_TEXTS: Readonly<Record<AuditEvent, string>> = {
   signed_out: 'a user signs out, or ends the current session by its id',
   sso_token_redeemed:
     "an SSO token is redeemed: the browser is redirected to an app with Okta's one-use session token",
+  session_bound: 'a browser registers its key, and the session is bound to it',
+  bound_session_refused:
+    'a request has the cookies of a bound session, but not what only its browser has. Each replica writes one line a minute for each session, reason and address',
+  session_key_mismatch:
+    '**the cookies of a bound session are used by somebody else**: a well-formed proof was made with another key. The session ends everywhere',
   session_device_mismatch:
     'a session cookie comes with the device cookie of another device, or with none, and is refused. Each replica writes one line a minute for each session and device',
   sessions_revoked:
@@ -67,7 +72,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   errorCode: "error code of the broker's response",
   status: "HTTP status of the broker's response",
   reason:
-    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT`, `activation_token` or `address_blocked` ([what to do](operations.md#okta-refuses-an-address)); `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`), `by_admin` or `by_org` (an event of the org or, without `eventId`, a re-check)',
+    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT`, `activation_token` or `address_blocked` ([what to do](operations.md#okta-refuses-an-address)); `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `bound_session_refused`: the bound cookie is missing, expired or wrong (`cookie_…`), a proof of the key is malformed or came too late for a registration (`proof_refused`), or `too_many_refreshes`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`), `by_admin` or `by_org` (an event of the org or, without `eventId`, a re-check)',
   limit: 'name of the limit, as in `gatehouse_limit_hits_total`',
   retryAfterSeconds: '`Retry-After` of the response',
   count: 'number of sessions that were listed or ended',

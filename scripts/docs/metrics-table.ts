@@ -25,6 +25,11 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   sessionsOpened: 'a drop to zero during working hours',
   sessionsEnded:
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
+  sessionsBound:
+    'far fewer than sessions are opened by browsers that can bind them: a proxy drops the headers',
+  sessionsExtended: '`bound="no"`: how many sessions in use are not bound',
+  boundSessionRefusals:
+    '**`key_mismatch`: [cookies were stolen](device-bound-sessions.md#cookies-were-stolen)**; a rise of `cookie_…`: copied cookies, a proxy that drops the cookie, or `/bound-session` is not passed on; `proof_refused`; `too_many_refreshes`',
   orgEvents:
     '`applied` stays 0 although users are suspended in the org: the event hook is not active. `repeated`: Okta delivered an event twice; `ignored`: of another type, failed, or a user’s own recovery; **`unreadable`: [a user may keep a session](operations.md#an-event-of-the-org-cannot-be-read)**',
   sessionRechecks: '`failed`: run the doctor (`authn.users`)',

@@ -1,8 +1,10 @@
+import type { Response } from 'express'
 import type { MasterKeys } from '../crypto/keys.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RevocationTimes } from '../revocation/revocation-times.ts'
 import type { UserKeys } from '../revocation/user-keys.ts'
+import type { BoundSessions } from '../session/bound-sessions.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
@@ -65,7 +67,10 @@ export interface AuthnOptions {
   readonly masterKeys: MasterKeys
   readonly deviceCookie: DeviceCookie
   readonly sessions: Sessions
-  readonly sessionCookie: SessionCookie
+  readonly sessionCookie: Pick<SessionCookie, 'idIn'>
+  readonly boundSessions: Pick<BoundSessions, 'evidenceIn'>
+  /** Sets the headers of a response that opens a session. */
+  readonly setSession: (res: Response, sessionId: string) => void
   /** Indexes by user of records that are deleted when all sessions of the user end. */
   readonly openTransactions: UserKeys
   readonly knownDevices: UserKeys

@@ -61,6 +61,7 @@ export function createAuthn(options: AuthnOptions) {
   const clientOf = createClientOf({
     deviceCookie,
     sessionCookie,
+    boundSessions: options.boundSessions,
     forwardedOrigins: options.forwardedOrigins,
   })
   const transactions = createTransactionStore({
@@ -191,7 +192,7 @@ export function createAuthn(options: AuthnOptions) {
       run,
       fetchOffered: createFetchOffered({ upstream, resources: offeredResources, throttling, sanitizer }),
       clientOf,
-      sessionCookie,
+      setSession: options.setSession,
     } satisfies AuthnRoutesOptions,
     navigation: {
       stepUp,

@@ -18,7 +18,7 @@ import { type AuthnReply, readAnswer } from './upstream/read-answer.ts'
 
 export interface ReadFactsDeps {
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  readonly sessions: Pick<Sessions, 'get'>
+  readonly sessions: Pick<Sessions, 'get' | 'getFor'>
   readonly opening: Pick<SessionOpening, 'newId'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled'>
   readonly logins: Pick<LoginNames, 'isSameUser'>
@@ -77,7 +77,11 @@ async function readRedirectSession(
   client: Client,
   deps: ReadFactsDeps,
 ): Promise<IdentifiedSession | undefined> {
-  return origin === 'redirect-only' ? readSession(sessionId ?? client.sessionId, client, deps) : undefined
+  if (origin !== 'redirect-only') return undefined
+  if (sessionId === undefined) return readSession(client.sessionId, client, deps)
+  // 503 if the bound cookie is not renewed
+  const session = await deps.sessions.getFor(sessionId, client)
+  return session && { id: sessionId, session }
 }
 
 /** A session of this browser. */

@@ -2,7 +2,6 @@ import type { Request, Response } from 'express'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Route, routesOf } from '../http/route.ts'
 import { sendJsonText } from '../http/send-json.ts'
-import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Client } from './browser/client.ts'
 import type { RunRequest } from './coalescing/request-coalescing.ts'
 import type { FetchOffered } from './fetch-offered.ts'
@@ -17,7 +16,8 @@ export interface AuthnRoutesOptions {
   readonly run: RunRequest
   readonly fetchOffered: FetchOffered
   readonly clientOf: (req: Request, res: Response) => Client
-  readonly sessionCookie: Pick<SessionCookie, 'setCookie'>
+  /** Sets the headers of a response that opens a session. */
+  readonly setSession: (res: Response, sessionId: string) => void
 }
 
 export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
@@ -84,9 +84,9 @@ function offeredRoutes(options: AuthnRoutesOptions): Route[] {
 function present(
   res: Response,
   { status, headers, body, errorCode, sessionId }: StepAnswer,
-  { sessionCookie }: Pick<AuthnRoutesOptions, 'sessionCookie'>,
+  { setSession }: Pick<AuthnRoutesOptions, 'setSession'>,
 ): void {
-  if (sessionId !== undefined) res.append('Set-Cookie', sessionCookie.setCookie(sessionId))
+  if (sessionId !== undefined) setSession(res, sessionId)
   if (errorCode !== undefined) getRequestContext(res.req).errorCode = errorCode
   sendJsonText(res.status(status).set(headers), body)
 }

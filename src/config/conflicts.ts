@@ -17,6 +17,8 @@ export function* conflictsIn(values: Partial<Values>, isSet: IsSet, nowMs: numbe
     yield ['OPS_PORT', 'must be a different port from PORT']
   if (Number(values.SESSION_IDLE_MINUTES) > Number(values.SESSION_ABSOLUTE_HOURS) * 60)
     yield ['SESSION_IDLE_MINUTES', 'must not be more than SESSION_ABSOLUTE_HOURS']
+  if (values.DEVICE_BOUND_SESSIONS && values.PUBLIC_URL?.startsWith('http:'))
+    yield ['DEVICE_BOUND_SESSIONS', 'requires an https PUBLIC_URL: browsers bind no session over http']
   if (values.PUBLIC_URL !== undefined) yield* conflictsOfOrigins(values, values.PUBLIC_URL)
   const { OPS_TOKENS, OPS_TOKEN } = values
   if (OPS_TOKENS?.value.some(({ token }) => token === OPS_TOKEN?.value))

@@ -118,6 +118,8 @@ function sessionOf(values: Values) {
     sameSite: values.SESSION_SAME_SITE,
     /** What the browser deletes of the whole origin at a sign-out. */
     signOutClears: values.SIGN_OUT_CLEARS,
+    /** Whether new sessions are bound to a key of the browser. */
+    deviceBound: values.DEVICE_BOUND_SESSIONS,
     /** undefined: there are no event hooks. */
     eventHookSecrets: values.EVENT_HOOK_SECRET,
     /** undefined: Okta is not asked about the users of open sessions. */

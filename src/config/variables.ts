@@ -92,6 +92,7 @@ export const VARIABLES = z.object({
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
   SIGN_OUT_CLEARS: listOf(z.enum(['cache', 'storage'])).default([]),
+  DEVICE_BOUND_SESSIONS: onOrOff.default(false),
   JWT_AUDIENCES: listOf(visibleAscii).default([]),
   EVENT_HOOK_SECRET: secret(listOf(secrets.longSecret)).optional(),
   SESSION_RECHECK_MINUTES: z

@@ -8,7 +8,7 @@ export interface Access {
 }
 
 /** The rule that refuses a user, in `X-Auth-Request-Denied`. */
-export type DeniedBy = 'amr' | 'age' | 'role' | 'group'
+export type DeniedBy = 'amr' | 'age' | 'bound' | 'role' | 'group'
 
 const REQUESTABLE = ['groups', 'roles', 'amr', 'email', 'name', 'jwt'] as const
 const MAX_AGE_SECONDS = 31_536_000
@@ -35,6 +35,7 @@ export const FORWARD_AUTH_RULES = z
     role: texts,
     group: texts,
     ...PROOF_RULES.shape,
+    bound: text.pipe(z.literal('required', 'must be required')).optional(),
     headers: text
       .transform((names) => names.split(','))
       .pipe(z.array(z.enum(REQUESTABLE, `must be some of ${REQUESTABLE.join()}`)))
@@ -61,6 +62,11 @@ export function deniedByProof(
   if (!amr.every((method) => session.amr.includes(method))) return 'amr'
   const isTooOld = maxAuthAge !== undefined && nowMs - session.authenticatedAtMs > maxAuthAge * 1000
   return isTooOld ? 'age' : undefined
+}
+
+/** Of a session that is bound to a key of its browser. */
+export function deniedByBinding({ bound }: ForwardAuthRules, { binding }: Session): DeniedBy | undefined {
+  return bound === 'required' && binding === undefined ? 'bound' : undefined
 }
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i

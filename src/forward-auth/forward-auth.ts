@@ -12,6 +12,7 @@ import {
   type Access,
   type DeniedBy,
   deniedByAccess,
+  deniedByBinding,
   deniedByProof,
   FORWARD_AUTH_RULES,
   type ForwardAuthRules,
@@ -114,6 +115,7 @@ async function applyRules(
   { identityTokens, readAccess, now }: ForwardAuthOptions,
 ): Promise<Record<string, string>> {
   refuse(deniedByProof(rules, session, now()), 401)
+  refuse(deniedByBinding(rules, session), 403)
   const access = needsAccess(rules)
     ? await readAccess?.(session, getRequestContext(req).requestId)
     : undefined

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import cors from 'cors'
-import type { NextFunction, Request, RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { notAllowed } from '../errors.ts'
 import { createLogThrottle, type LogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -43,11 +43,11 @@ export function createCrossSiteRules(options: CrossSiteOptions) {
      * Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body
      * is read.
      */
-    refuseUnsafe: function refuseUnsafe(req: Request, _res: unknown, next: NextFunction) {
+    refuseUnsafe: function refuseUnsafe(req: Request, _res: unknown, next: () => unknown) {
       const { origin, 'sec-fetch-site': site } = req.headers
       if (SAFE_METHODS.has(req.method) || OWN_SITE.has(site) || allowed.has(origin)) return next()
       if (origin !== undefined || site !== undefined || sessionCookie.isPresent(req)) refuse(req)
-      next()
+      return next()
     },
 
     /** A site that may not read a GET route cannot cause its side effects either. */

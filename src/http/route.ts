@@ -12,6 +12,7 @@ import type { BodyEncoding } from './body-parser.ts'
  * - `image`: a GET that pages of the same site may also read without an allowed `Origin`;
  * - `read`, `session-read`: a GET of an allowed page; without and with a session;
  * - `write`, `form`, `session-write`: another method, with a body in JSON or as a form, or none;
+ * - `bound-session`: the browser itself proves its key; no page reads the response;
  * - `event-hook`: the handler reads the body itself (`createBodyReader`), after it has checked a
  *   secret.
  */
@@ -25,6 +26,7 @@ export type RouteKind =
   | 'write'
   | 'form'
   | 'session-write'
+  | 'bound-session'
   | 'event-hook'
 
 /** A route of a listener. Modules export their routes as data; `app.ts` and `ops.ts` serve them. */

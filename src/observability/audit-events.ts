@@ -39,6 +39,16 @@ const lookup = {
 export const REVOCATION_REASONS = ['by_user', 'password_change', 'evicted', 'by_admin', 'by_org'] as const
 export type RevocationReason = (typeof REVOCATION_REASONS)[number]
 
+/** Why a request was not served by a bound session, or a proof was refused. */
+export const BOUND_SESSION_REFUSALS = [
+  'cookie_missing',
+  'cookie_expired',
+  'cookie_wrong',
+  'proof_refused',
+  'too_many_refreshes',
+] as const
+export type BoundSessionRefusal = (typeof BOUND_SESSION_REFUSALS)[number]
+
 export const AUDIT_EVENTS = {
   sign_in_started: z.strictObject({ ...inSignIn, operation: z.enum(['primary', 'step_up']) }),
   factor_challenged: z.strictObject({ ...factor, transactionStatus: opaque }),
@@ -72,6 +82,9 @@ export const AUDIT_EVENTS = {
   }),
   signed_out: z.strictObject(signedIn),
   sso_token_redeemed: z.strictObject(signedIn),
+  session_bound: z.strictObject(signedIn),
+  bound_session_refused: z.strictObject({ ...signedIn, reason: z.enum(BOUND_SESSION_REFUSALS) }),
+  session_key_mismatch: z.strictObject(signedIn),
   session_device_mismatch: z.strictObject({ ...signedIn, deviceHash: hash.optional() }),
   /** Without `eventId`, `by_org` is the result of a re-check. */
   sessions_revoked: z.strictObject({

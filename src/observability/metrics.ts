@@ -47,6 +47,17 @@ const METRICS = {
   ),
   sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
   sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
+  sessionsBound: counter('sessions_bound_total', 'Sessions bound to a key of their browser'),
+  sessionsExtended: counter(
+    'sessions_extended_total',
+    'Sessions extended, a session in use once a minute, by whether they are bound to a key',
+    ['bound'],
+  ),
+  boundSessionRefusals: counter(
+    'bound_session_refusals_total',
+    'Requests refused because the bound cookie or the proof of the key was missing or wrong, by reason',
+    ['reason'],
+  ),
   orgEvents: counter(
     'org_events_total',
     'Events of the org, by result; one event can concern several users',

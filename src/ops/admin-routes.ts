@@ -96,7 +96,8 @@ export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
 const listSessions: UserOperation = async ({ sessions }, userId) => {
   const listed = (await sessions.list(userId)).map(({ session }) => {
     const { publicId: id, amr, userAgent } = session
-    return { id, ...sessions.formatTimes(session), amr, userAgent }
+    const deviceBound = session.binding !== undefined
+    return { id, ...sessions.formatTimes(session), amr, userAgent, deviceBound }
   })
   return { body: { sessions: listed }, count: listed.length }
 }

@@ -20,20 +20,23 @@ export interface LoadSessionOptions extends SessionsOptions {
 export function createLoadSession(options: LoadSessionOptions, { expressStore: store }: SessionStore) {
   const { sessionCookie, voidTimes } = options
   const isFromItsDevice = createDeviceCheck(options)
-  const middleware = session({
-    name: sessionCookie.name,
-    secret: [...sessionCookie.secrets],
-    store,
-    resave: false,
-    saveUninitialized: false,
-    unset: 'keep',
-    cookie: sessionCookie.attributes,
-  })
+  const middlewareFor = (name: string) =>
+    session({
+      name,
+      secret: [...sessionCookie.secrets],
+      store,
+      resave: false,
+      saveUninitialized: false,
+      unset: 'keep',
+      cookie: sessionCookie.attributes,
+    })
+  const middlewares = new Map(sessionCookie.names.map((name) => [name, middlewareFor(name)]))
 
   /** Reads the session of a request into `req.stored`. Throws 503 if the store is out of reach. */
   return async (req: Request, res: Response): Promise<void> => {
     const { sessionStore: loadedFrom }: Partial<Request> = req // set by express-session
-    if (loadedFrom !== undefined || !sessionCookie.isPresent(req)) return
+    const middleware = middlewares.get(sessionCookie.nameIn(req) ?? '')
+    if (loadedFrom !== undefined || middleware === undefined) return
     const loading = new Promise<void>((resolve, reject) => {
       middleware(req, res, (error?: unknown) => (error ? reject(error) : resolve()))
     })

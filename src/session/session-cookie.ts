@@ -3,12 +3,11 @@ import type { IncomingMessage } from 'node:http'
 import { stringifySetCookie } from 'cookie'
 import { sign, unsign } from 'cookie-signature'
 import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
+import { type CookieNames, cookieNames } from '../http/cookie-names.ts'
 import { readCookie } from '../http/cookies.ts'
 
-export interface SessionCookieOptions {
+export interface SessionCookieOptions extends CookieNames {
   readonly masterKeys: MasterKeys
-  /** `__Host-` and Secure if PUBLIC_URL is https; neither for http://localhost. */
-  readonly secure: boolean
   readonly sameSite: 'lax' | 'strict'
 }
 
@@ -17,31 +16,54 @@ const SIGNED = 's:'
 export type SessionCookie = ReturnType<typeof createSessionCookie>
 
 /** The session cookie, in the format of express-session: `s:<id>.<signature>`. */
-export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCookieOptions) {
-  const name = secure ? '__Host-gatehouse' : 'gatehouse'
-  const attributes = { path: '/', httpOnly: true, secure, sameSite }
-  const valueIn = readCookie(name)
+export function createSessionCookie({ masterKeys, sameSite, ...prefixes }: SessionCookieOptions) {
+  const [name, ...otherNames] = cookieNames('gatehouse', prefixes)
+  const attributes = { path: '/', httpOnly: true, secure: prefixes.secure, sameSite }
+  const readers = [name, ...otherNames].map((each) => ({ name: each, valueIn: readCookie(each) }))
   const [newest, ...older] = labelledKeys(masterKeys, 'sign/session-cookie')
   const secrets = [secretOf(newest), ...older.map(secretOf)] as const
+  const deletion = (ofName: string) => stringifySetCookie(ofName, '', { ...attributes, maxAge: 0 })
+
+  const readId = (value: string | undefined): string | undefined => {
+    if (value?.startsWith(SIGNED) !== true) return undefined
+    const signed = value.slice(SIGNED.length)
+    const ids = secrets.map((secret) => unsign(signed, secret))
+    return ids.find((id) => id !== false)
+  }
+
+  /** Of a request that has several, the first one whose signature is right. */
+  const find = (req: IncomingMessage) => {
+    const present = readers.flatMap((reader) => {
+      const value = reader.valueIn(req)
+      return value === undefined ? [] : { name: reader.name, value }
+    })
+    return present.length < 2 ? present[0] : (present.find(({ value }) => readId(value)) ?? present[0])
+  }
 
   return {
     name,
+    /** All names that are read. */
+    names: [name, ...otherNames] as const,
     attributes,
     /** The signing keys, the newest first. */
     secrets,
     /** The `Set-Cookie` header that sets the cookie. */
     setCookie: (id: string) => stringifySetCookie(name, SIGNED + sign(id, secrets[0]), attributes),
     /** The `Set-Cookie` header that deletes the cookie. */
-    clearCookie: () => stringifySetCookie(name, '', { ...attributes, maxAge: 0 }),
-    isPresent: (req: IncomingMessage) => valueIn(req) !== undefined,
+    clearCookie: () => deletion(name),
+    /**
+     * The `Set-Cookie` headers that delete the cookie under other names, as far as the request has
+     * it.
+     */
+    clearOthers: (req: IncomingMessage) =>
+      readers
+        .filter((reader) => reader.name !== name && reader.valueIn(req) !== undefined)
+        .map((reader) => deletion(reader.name)),
+    /** The name under which the request has the cookie, if it does. */
+    nameIn: (req: IncomingMessage) => find(req)?.name,
+    isPresent: (req: IncomingMessage) => readers.some(({ valueIn }) => valueIn(req) !== undefined),
     /** The session id of a correctly signed cookie. The session may not exist any more. */
-    idIn(req: IncomingMessage): string | undefined {
-      const value = valueIn(req)
-      if (value?.startsWith(SIGNED) !== true) return undefined
-      const signed = value.slice(SIGNED.length)
-      const ids = secrets.map((secret) => unsign(signed, secret))
-      return ids.find((id) => id !== false)
-    },
+    idIn: (req: IncomingMessage) => readId(find(req)?.value),
   }
 }
 

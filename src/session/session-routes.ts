@@ -3,6 +3,7 @@ import { noSession, notFound, signInAgain } from '../errors.ts'
 import { type Operations, type Route, routesOf } from '../http/route.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Logger } from '../observability/logger.ts'
+import type { BoundSessions } from './bound-sessions.ts'
 import { auditFields, type IdentifiedSession, type Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { Sessions } from './sessions.ts'
@@ -38,6 +39,7 @@ export interface SessionRoutesOptions {
   readonly recentSignInMinutes: number
   readonly now: () => number
   readonly sessionCookie: SessionCookie
+  readonly boundSessions: BoundSessions
   /**
    * Okta's sign-out, to which the page navigates after a sign-out. Undefined: the Okta session
    * continues.
@@ -64,7 +66,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
       sendJson(res, present(requireFound(sessions.find(req)).session))
     },
     signOut(req, res) {
-      const found = sessions.find(req)
+      const found = sessions.findUnproved(req)
       if (found !== undefined) return signOut(options, found, req, res)
       // the session has ended elsewhere, and that at Okta may continue
       tellOktaSignOut(options, res)
@@ -92,7 +94,8 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
       const list = (await sessions.list(own.userId)).map(({ session }) => {
         const { idleExpiresAt: _, ...times } = sessions.formatTimes(session)
         const current = session.publicId === own.publicId
-        return { id: session.publicId, ...times, current, userAgent: session.userAgent }
+        const { publicId: id, userAgent } = session
+        return { id, ...times, current, userAgent, deviceBound: session.binding !== undefined }
       })
       sendJson(res, { sessions: list })
     },
@@ -124,13 +127,19 @@ async function signOut(
   req: Request,
   res: Response,
 ): Promise<void> {
-  const { sessions, sessionCookie, log, signOutClears } = options
+  const { sessions, sessionCookie, boundSessions, log, signOutClears } = options
   await sessions.end(own, 'signed_out')
   log.audit('signed_out', auditFields(req, own.session))
   tellOktaSignOut(options, res)
   if (signOutClears.length > 0)
     res.set('Clear-Site-Data', signOutClears.map((type) => `"${type}"`).join(', '))
-  res.append('Set-Cookie', sessionCookie.clearCookie()).status(204).end()
+  const deletions = [
+    sessionCookie.clearCookie(),
+    ...sessionCookie.clearOthers(req),
+    ...boundSessions.clearIn(req),
+  ]
+  for (const deletion of deletions) res.append('Set-Cookie', deletion)
+  res.status(204).end()
 }
 
 function tellOktaSignOut({ oktaSignOut }: SessionRoutesOptions, res: Response): void {
@@ -171,6 +180,18 @@ function createPresenter({ publicOrigin, sessions }: SessionRoutesOptions) {
     const { publicId: id, userId, login, profile, amr, authenticatedAtMs } = session
     const authenticatedAt = new Date(authenticatedAtMs).toISOString()
     const { lastSeenAt: _, ...times } = sessions.formatTimes(session)
-    return { id, userId, login, profile, status: 'ACTIVE', ...times, authenticatedAt, amr, _links: links }
+    const deviceBound = session.binding !== undefined
+    return {
+      id,
+      userId,
+      login,
+      profile,
+      status: 'ACTIVE',
+      ...times,
+      authenticatedAt,
+      amr,
+      deviceBound,
+      _links: links,
+    }
   }
 }

@@ -3,17 +3,37 @@ import { RedisStore } from 'connect-redis'
 import type { SessionData } from 'express-session'
 import { z } from 'zod'
 import { createSeal } from '../crypto/keys.ts'
+import { storeUnavailable } from '../errors.ts'
 import { KEYS, startOf } from '../store/keys.ts'
 import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
-import { type IdentifiedSession, remainingMs, Session, type SessionsOptions } from './session.ts'
+import {
+  Binding,
+  type LoadedSession,
+  remainingMs,
+  type Session,
+  type SessionsOptions,
+  STORED_TEXT,
+  UnboundSession,
+} from './session.ts'
 
-const SessionRecord = z.object({ version: z.literal(1), id: z.string(), session: Session })
+/**
+ * A bound session has a version of its own: 0.2.0 cannot read it, and does not erase the key when
+ * it extends the session.
+ */
+const SessionRecord = z.discriminatedUnion('version', [
+  z.object({ version: z.literal(1), id: z.string(), session: UnboundSession }),
+  z.object({
+    version: z.literal(2),
+    id: z.string(),
+    session: UnboundSession.extend({ binding: Binding }),
+  }),
+])
 
 declare module 'express-session' {
   interface SessionData {
     /** undefined: the stored record cannot be read. */
-    stored?: IdentifiedSession
+    stored?: LoadedSession
   }
 }
 
@@ -63,12 +83,30 @@ export function createSessionStore(options: SessionsOptions) {
     },
 
     /**
-     * False: the session was ended after it was read, and is not written. connect-redis would write
-     * it again.
+     * Changes a session that was read, by compare-and-set: of two changes at once, the later one is
+     * made to what the earlier one has written. connect-redis would write a session again that was
+     * ended meanwhile.
+     *
+     * @param change returns the session itself if there is nothing to write
+     * @returns undefined: the session has ended, and is not written
      */
-    extend(id: string, session: Session): Promise<boolean> {
-      const value = serializer.stringify({ cookie, stored: { id, session } })
-      return store.set(prefix + id, value, remainingMs(session, options), 'present')
+    async update(
+      { id, session, [STORED_TEXT]: text = '' }: LoadedSession,
+      change: (session: Session) => Session,
+    ): Promise<Session | undefined> {
+      const key = prefix + id
+      let [current, expected] = [session, text]
+      for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+        const changed = change(current)
+        if (changed === current) return current
+        const value = serializer.stringify({ cookie, stored: { id, session: changed } })
+        if (await store.replaceIf(key, expected, value, remainingMs(changed, options))) return changed
+        const stored = await store.get(key)
+        const again = stored === undefined ? undefined : serializer.parse(stored).stored
+        if (stored === undefined || again?.id !== id) return undefined
+        ;[current, expected] = [again.session, stored]
+      }
+      throw storeUnavailable() // never seen: each try that fails is another request's success
     },
 
     async destroy(id: string): Promise<void> {
@@ -76,6 +114,9 @@ export function createSessionStore(options: SessionsOptions) {
     },
   }
 }
+
+/** A session is written when it is extended, bound, or used for the first time after that. */
+const MAX_TRIES = 5
 
 export interface StoredSession {
   readonly session: Session | undefined
@@ -112,11 +153,18 @@ function createSerializer(options: SessionsOptions, prefix: string) {
       const record = values.open(raw, prefix)
       if (record === undefined) return { cookie }
       const { id, session } = record
-      return { cookie, stored: { id, session } }
+      return { cookie, stored: { id, session, [STORED_TEXT]: raw } }
     },
     stringify({ stored }: SessionData): string {
       if (stored === undefined) throw new TypeError('there is no session to save')
-      return values.seal({ version: 1, ...stored }, prefix)
+      const { id, session } = stored
+      const { binding } = session
+      return values.seal(
+        binding === undefined
+          ? { version: 1, id, session }
+          : { version: 2, id, session: { ...session, binding } },
+        prefix,
+      )
     },
   }
 }

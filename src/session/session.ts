@@ -5,9 +5,11 @@ import { getRequestContext, type RequestContext } from '../http/request-context.
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
+import { PublicJwk } from './bound-session-proof.ts'
+import type { BoundSessions } from './bound-sessions.ts'
 
 /** It contains no upstream token. */
-export const Session = z.object({
+export const UnboundSession = z.object({
   /** Safe to show. It is not the id in the cookie. */
   publicId: z.string(),
   /** Okta's user id. */
@@ -29,12 +31,30 @@ export const Session = z.object({
   /** When the session was last extended. The idle limit starts here. */
   lastSeenAtMs: z.number(),
 })
-export type Session = Readonly<z.infer<typeof Session>>
+
+/** The key of the browser to which a session is bound (bound-sessions.ts). */
+export const Binding = z.object({
+  jwk: PublicJwk,
+  boundAtMs: z.number(),
+  /** Whether a request has had the bound cookie. */
+  isUsed: z.boolean(),
+})
+export type Binding = Readonly<z.infer<typeof Binding>>
+
+export type Session = Readonly<z.infer<typeof UnboundSession>> & { readonly binding?: Binding }
 
 /** A session, and the id in its cookie. */
 export interface IdentifiedSession {
   readonly id: string
   readonly session: Session
+}
+
+/** The stored text, for compare-and-set. A symbol, so that it is part of no JSON. */
+export const STORED_TEXT = Symbol('stored text')
+
+/** A session as it was read. */
+export interface LoadedSession extends IdentifiedSession {
+  readonly [STORED_TEXT]?: string
 }
 
 /**
@@ -73,6 +93,7 @@ export interface SessionsOptions extends SessionLimits {
   readonly extendEveryMs?: number
   readonly maxPerUser: number
   readonly voidTimes: VoidTimesReader
+  readonly boundSessions: BoundSessions
   readonly log: Logger
   readonly metrics: Metrics
 }
@@ -82,7 +103,9 @@ export type Recheck = (session: Session, from: Pick<RequestContext, 'requestId' 
 declare module 'express-serve-static-core' {
   interface Request {
     /** The session that `load` has found. */
-    stored?: IdentifiedSession
+    stored?: LoadedSession
+    /** Whether the request has what its bound session wants, once that was asked. */
+    isProved?: boolean
   }
 }
 
@@ -108,7 +131,13 @@ function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absol
 /**
  * The fields that identify request, session and device in an audit event. They contain no login.
  */
-export function auditFields(req: Request, { userId, loginHash, deviceHash, publicId }: Session) {
-  const { requestId, address } = getRequestContext(req)
+export function auditFields(req: Request, session: Session) {
+  return auditFieldsOf(getRequestContext(req), session)
+}
+
+export function auditFieldsOf(
+  { requestId, address }: Pick<RequestContext, 'requestId' | 'address'>,
+  { userId, loginHash, deviceHash, publicId }: Session,
+) {
   return { requestId, address, userId, loginHash, deviceHash, sessionId: publicId }
 }

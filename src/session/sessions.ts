@@ -1,10 +1,20 @@
 import type { Request } from 'express'
-import { noSession } from '../errors.ts'
-import { getRequestContext } from '../http/request-context.ts'
+import { boundCookieNotRenewed, noSession } from '../errors.ts'
+import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
+import type { BoundEvidence } from './bound-sessions.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createSessionOpening } from './open-session.ts'
-import { formatTimes, type Recheck, remainingMs, type Session, type SessionsOptions } from './session.ts'
+import {
+  auditFieldsOf,
+  type Binding,
+  formatTimes,
+  type LoadedSession,
+  type Recheck,
+  remainingMs,
+  type Session,
+  type SessionsOptions,
+} from './session.ts'
 import { createSessionStore, type SessionStore } from './session-store.ts'
 import { createUserSessions } from './user-sessions.ts'
 
@@ -13,6 +23,7 @@ export type SessionRecords = ReturnType<typeof createSessionRecords>
 /** Reads, lists and ends sessions, whatever request asks for it. */
 export function createSessionRecords(options: SessionsOptions) {
   const sessionStore = createSessionStore(options)
+  const isProved = createBindingCheck(options, sessionStore)
   const userSessions = createUserSessions(options, sessionStore)
   const { voidTimes } = options
   const readValid = async (id: string) => {
@@ -23,6 +34,7 @@ export function createSessionRecords(options: SessionsOptions) {
 
   return {
     sessionStore,
+    isProved,
 
     formatTimes: (session: Session) => formatTimes(session, options),
 
@@ -30,6 +42,17 @@ export function createSessionRecords(options: SessionsOptions) {
     async get(id: string, deviceId: string): Promise<Session | undefined> {
       const session = (await readValid(id))?.session
       return session?.deviceId === deviceId ? session : undefined
+    },
+
+    /**
+     * As `get`, for a request that uses the session: undefined also without the bound cookie.
+     *
+     * @throws 503 if the browser could not renew it
+     */
+    async getFor(id: string, { device, evidence, ...from }: SessionUser): Promise<Session | undefined> {
+      const session = (await readValid(id))?.session
+      const isOwn = session?.deviceId === device.id && isProved({ id, session }, evidence, from)
+      return isOwn ? session : undefined
     },
 
     /** Also true for a record that only another version can read. */
@@ -55,31 +78,99 @@ export interface RequestSessionsOptions extends LoadSessionOptions {
 export function createSessions(records: SessionRecords, options: RequestSessionsOptions) {
   return {
     ...records,
-    ...createRequestSessions(options, records.sessionStore),
+    ...createRequestSessions(options, records),
 
     /** To be called before `find`, `require` and `refresh`. */
     load: createLoadSession(options, records.sessionStore),
   }
 }
 
+/** The browser that uses a session. */
+export interface SessionUser {
+  readonly device: { readonly id: string }
+  readonly evidence: BoundEvidence
+  readonly requestId: string
+  readonly address: string
+}
+
+/**
+ * Whether a request has what its session wants: if it is bound, the bound cookie. A refusal is
+ * counted and audited.
+ *
+ * @throws 503 if the browser says that it could not renew the cookie
+ */
+function createBindingCheck({ boundSessions }: SessionsOptions, sessionStore: SessionStore) {
+  const markUsed = (session: Session): Session =>
+    session.binding === undefined || session.binding.isUsed
+      ? session
+      : { ...session, binding: { ...session.binding, isUsed: true } }
+
+  return (
+    found: LoadedSession,
+    evidence: BoundEvidence,
+    from: Pick<RequestContext, 'requestId' | 'address'>,
+  ): boolean => {
+    const verdict = boundSessions.judge(found.id, found.session.binding, evidence)
+    if (verdict.kind === 'served') {
+      // in the background: the time without the cookie ends by itself soon
+      if (verdict.isFirstUse) sessionStore.update(found, markUsed).catch(() => {})
+      return true
+    }
+    boundSessions.report(verdict.reason, auditFieldsOf(from, found.session))
+    if (verdict.kind === 'unavailable') throw boundCookieNotRenewed()
+    return false
+  }
+}
+
 /** Access to the loaded session of a request. */
-function createRequestSessions(options: RequestSessionsOptions, sessionStore: SessionStore) {
-  const { idleMs, now } = options
+function createRequestSessions(options: RequestSessionsOptions, records: SessionRecords) {
+  const { idleMs, boundSessions, metrics, now } = options
+  const { sessionStore, isProved } = records
   const extendAfterMs = Math.min(options.extendEveryMs ?? 60_000, idleMs / 2)
 
-  /** Does not extend the session. */
-  const find = ({ stored }: Request) =>
+  /**
+   * The session of the session and the device cookie alone: for a sign-out, and for a browser that
+   * registers or proves its key. Does not extend the session.
+   */
+  const findUnproved = ({ stored }: Request) =>
     stored !== undefined && remainingMs(stored.session, options) > 0 ? stored : undefined
+
+  /**
+   * Does not extend the session. undefined also if the session is bound and the request has no
+   * valid bound cookie.
+   *
+   * @throws 503 if the browser could not renew that cookie
+   */
+  const find = (req: Request) => {
+    const found = findUnproved(req)
+    if (found === undefined) return undefined
+    req.isProved ??= isProved(found, boundSessions.evidenceIn(req), getRequestContext(req))
+    return req.isProved ? found : undefined
+  }
+
+  /** Binds the session to a key unless it has one. undefined: the session has ended. */
+  const bind = (found: LoadedSession, binding: Binding) =>
+    sessionStore.update(found, (session) =>
+      session.binding === undefined ? { ...session, binding } : session,
+    )
 
   /** Extends the session now. Throws 503 if it cannot: this is what the caller asks for. */
   const refresh = async (req: Request): Promise<Session | undefined> => {
     const found = find(req)
     if (found === undefined) return undefined
-    const session = { ...found.session, lastSeenAtMs: now() }
-    const extending = sessionStore.extend(found.id, session)
+    const lastSeenAtMs = now()
+    const before = found.session.lastSeenAtMs
+    // another request may have extended it since it was read
+    const extend = (session: Session) =>
+      session.lastSeenAtMs > before ? session : { ...session, lastSeenAtMs }
+    const extending = sessionStore.update(found, extend)
     const { requestId, address } = getRequestContext(req)
-    void options.recheck?.(session, { requestId, address }) // in the background
-    return (await extending) ? session : undefined
+    // in the background
+    void options.recheck?.({ ...found.session, lastSeenAtMs }, { requestId, address })
+    const session = await extending
+    if (session !== undefined)
+      metrics.sessionsExtended.inc({ bound: session.binding === undefined ? 'no' : 'yes' })
+    return session
   }
 
   /**
@@ -96,7 +187,7 @@ function createRequestSessions(options: RequestSessionsOptions, sessionStore: Se
     return session
   }
 
-  return { find, refresh, require }
+  return { find, findUnproved, bind, refresh, require }
 }
 
 /**

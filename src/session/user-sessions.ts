@@ -17,7 +17,8 @@ const IndexRecord = z.object({
 })
 export type SessionIndexEntry = Readonly<Omit<z.infer<typeof IndexRecord>, 'version'>>
 
-export type EndReason = 'signed_out' | 'replaced' | RevocationReason
+/** `key_mismatch`: somebody else has the cookies of a bound session. */
+export type EndReason = 'signed_out' | 'replaced' | 'key_mismatch' | RevocationReason
 
 export interface SessionToEnd extends StoredSession {
   readonly id: string

@@ -107,8 +107,8 @@ export const KEYS = {
   },
   limit: {
     pattern: 'limit:{*}',
-    names: ['HMAC of the user, address, backend or operator'],
-    content: 'a hash of windows: attempts of this user, address or caller',
+    names: ['HMAC of the user, address, backend, operator or bound session'],
+    content: 'a hash of windows: attempts of this user, address, session or caller',
     life: 'that of the longest window',
   },
   limitInARow: {

@@ -48,6 +48,10 @@ async function read(plan: Plan, before: Transaction, reply: AuthnReply | undefin
         ids.push(id)
         return sessionOf(given.userId ?? '00u1').session
       },
+      async getFor(id) {
+        ids.push(`${id}, with its bound cookie`)
+        return sessionOf(given.userId ?? '00u1').session
+      },
     },
     opening: { newId: (userId) => `new-session-of-${userId}` },
     ssoTokens: { isEnabled: given.ssoTokens === true },
@@ -82,7 +86,7 @@ describe('this browser’s session is read', () => {
       REDIRECT,
       afterPassword({ ...over, sessionId: 'that-opened' }),
       undefined,
-      ['that-opened'],
+      ['that-opened, with its bound cookie'],
     ],
     ['not for a redirect before the end', REDIRECT, afterPassword(), undefined, []],
   ])('%s', async (_title, request, before, reply, ids) => {

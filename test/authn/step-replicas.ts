@@ -28,6 +28,7 @@ import { createLoginNames } from '../../src/login-names.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'
 import { createRevocation } from '../../src/revocation/create-revocation.ts'
+import { createBoundSessions } from '../../src/session/bound-sessions.ts'
 import type { SessionOpening } from '../../src/session/open-session.ts'
 import { createSessionRecords } from '../../src/session/sessions.ts'
 import type { SessionsToKeep } from '../../src/session/user-sessions.ts'
@@ -171,6 +172,7 @@ export async function replicas({
       idleMs: 1_800_000,
       absoluteMs: 43_200_000,
       maxPerUser: 4,
+      boundSessions: createBoundSessions({ ...common, secure: false, isOffered: false }),
       voidTimes: createVoidTimes({ store: itsStore, masterKeys, ttlMs: 43_200_000, isUsed: false }),
     })
     const revocation = createRevocation({ ...common, sessions, refetchAccess: async () => {} })

@@ -10,4 +10,5 @@ export const CLIENT: Client = {
   fingerprint: undefined,
   origin: undefined,
   sessionId: undefined,
+  evidence: { cookie: undefined, skipped: undefined },
 }

@@ -392,6 +392,13 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     'must not be more than SESSION_ABSOLUTE_HOURS': withOthers({ SESSION_ABSOLUTE_HOURS: '1' }, ['61']),
   },
   SESSION_ABSOLUTE_HOURS: { 'Too big: expected number to be <=168': ['169'] },
+  DEVICE_BOUND_SESSIONS: {
+    ...ON_OR_OFF,
+    'requires an https PUBLIC_URL: browsers bind no session over http': withOthers(
+      { PUBLIC_URL: 'http://localhost:8080' },
+      ['on'],
+    ),
+  },
   SESSION_SAME_SITE: { [option('lax', 'strict')]: ['none', 'Lax', 'loose'] },
   SIGN_OUT_CLEARS: {
     'entry 1 Invalid option: expected one of "cache"|"storage"': ['cookies', '*', 'Storage'],

@@ -42,6 +42,15 @@ const ORDER: Readonly<Record<RouteKind | 'unlisted', readonly string[]>> = {
   write: [...UNLISTED, 'parseBody', ...LIMITED],
   form: [...UNLISTED, 'parseBody', ...LIMITED],
   'session-write': [...UNLISTED, 'parseBody', ...WITH_SESSION],
+  'bound-session': [
+    'beginRequest',
+    'setSecurityHeaders',
+    'refuseAmbiguousPath',
+    'refuseUnsafe',
+    'refuseUnknownAddress',
+    'limitRequestsInFlight',
+    'loadSession',
+  ],
   'event-hook': [...UNLISTED, ...LIMITED],
   unlisted: UNLISTED,
 }

@@ -82,6 +82,8 @@ function requestFor(
       return { method, path: `${path}?token=${browser.ssoToken}&redirectUrl=${REDIRECT_URL}` }
     case 'DELETE /api/v1/sessions/:publicId':
       return { method, path: path.replace('publicId', browser.publicId) }
+    case 'POST /bound-session/refresh':
+      return { method, path, headers: { 'sec-secure-session-id': 'plainly-fake-name' } }
     case 'GET /hooks/org-events':
       return { method, path, headers: { authorization: HOOK_SECRET, 'x-okta-verification-challenge': 'x' } }
     case 'POST /hooks/org-events':
@@ -173,11 +175,11 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
 )
 
 /**
- * A proxy's sub-request has the headers of the application's own request, and a backend has no
- * pages: they get no CORS headers.
+ * A proxy's sub-request has the headers of the application's own request, a backend has no pages,
+ * and a browser proves its key by itself: they get no CORS headers.
  */
 function isForPages(name: string): boolean {
-  return CLASS_OF[name] !== 'proxy check' && CLASS_OF[name] !== 'backend'
+  return !/^(proxy check|backend|bound session: .*)$/.test(CLASS_OF[name] ?? '')
 }
 
 const credentialsFor = (name: string) =>

@@ -221,6 +221,7 @@ describe('with the token', () => {
             idleExpiresAt: '2026-11-05T06:30:00.000Z',
             amr: ['pwd', 'otp', 'mfa'],
             userAgent: 'Test/1',
+            deviceBound: false,
           },
         ],
       },

@@ -13,11 +13,14 @@ import { DependencyFailure } from '../../src/observability/dependency-failure.ts
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'
 import { createRevocation } from '../../src/revocation/create-revocation.ts'
+import { createBoundSessionRoutes } from '../../src/session/bound-session-routes.ts'
+import { type BoundSessionTimes, createBoundSessions } from '../../src/session/bound-sessions.ts'
 import type { IdentifiedSession, Recheck, Session } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessionGuards } from '../../src/session/session-guards.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
 import { createSessionRecords, createSessions, type Sessions } from '../../src/session/sessions.ts'
+import { createSetSession } from '../../src/session/set-session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, handlerOf, serve } from '../http/serve.ts'
@@ -58,6 +61,9 @@ export interface HarnessOptions {
   readonly oktaSignOut?: string
   readonly signOutClears?: readonly ('cache' | 'storage')[]
   readonly refetchAccess?: (login: string) => Promise<void>
+  /** DEVICE_BOUND_SESSIONS. */
+  readonly bindsSessions?: boolean
+  readonly boundTimes?: Partial<BoundSessionTimes>
 }
 
 /**
@@ -77,6 +83,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     oktaSignOut,
     signOutClears = [],
     refetchAccess = async () => {},
+    bindsSessions = false,
+    boundTimes,
   } = options
   const clock = { now: START }
   const now = () => clock.now
@@ -86,7 +94,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const { object: sessionCookie, restartWith: restartCookie } = restartable([FIRST_KEY], (masterKeys) =>
-    createSessionCookie({ masterKeys, secure, sameSite }),
+    createSessionCookie({ masterKeys, secure, sameSite, httpOnlyPrefix: bindsSessions }),
   )
   const devices = new Map<string, string>()
   const idIn = (req: Request) => {
@@ -96,6 +104,19 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   }
   const { object: voidTimes, restartWith: restartVoidTimes } = restartable([FIRST_KEY], (masterKeys) =>
     createVoidTimes({ store, masterKeys, ttlMs: ABSOLUTE_MS, isUsed: usesVoidTimes }),
+  )
+  const { object: boundSessions, restartWith: restartBoundSessions } = restartable(
+    [FIRST_KEY],
+    (masterKeys) =>
+      createBoundSessions({
+        masterKeys,
+        secure,
+        isOffered: bindsSessions,
+        times: boundTimes,
+        log,
+        metrics,
+        now,
+      }),
   )
   const { object: sessions, restartWith: restartSessions } = restartable([FIRST_KEY], (masterKeys) => {
     const sessionOptions = {
@@ -108,6 +129,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       extendEveryMs: EXTEND_EVERY_MS,
       maxPerUser: MAX_PER_USER,
       voidTimes,
+      boundSessions,
       recheck,
       log,
       metrics,
@@ -128,6 +150,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     sessions,
     endAllSessions,
     sessionCookie,
+    boundSessions,
     oktaSignOut,
     signOutClears,
     deviceCookie: { ensure: () => undefined },
@@ -135,12 +158,14 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     now,
     log,
   }
+  const setSession = createSetSession({ sessionCookie, boundSessions })
   const { loadSession, refuseOtherSession } = createSessionGuards(sessions)
   const withSessions = (routes: readonly Route[]): Route[] =>
     routes.map((route) => ({ ...route, handle: handlerOf([refuseOtherSession, loadSession], route) }))
   const routes = withSessions([
     ...createSessionRoutes(routesOptions),
     ...createOwnSessionsRoutes(routesOptions),
+    ...createBoundSessionRoutes({ ...routesOptions, store, metrics }),
     {
       method: 'POST',
       path: '/open',
@@ -148,7 +173,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
         const deviceId = idIn(req) ?? uuid()
         const { id } = await openSession({ sessions, clock }, { ...GRANT, deviceId }, sessionCookie.idIn(req))
         devices.set(id, deviceId)
-        res.append('Set-Cookie', sessionCookie.setCookie(id)).json({ id })
+        setSession(res, id)
+        res.json({ id })
       },
     },
     {
@@ -200,12 +226,19 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       const answer = await call('POST', '/open', cookieHeader)
       const [setCookie = ''] = answer.headers['set-cookie'] ?? []
       const { id } = answer.json as { id: string } // the response of `/open`
-      return { cookieHeader: setCookie.split(';')[0] ?? '', setCookie, id }
+      const registration = answer.headers['secure-session-registration']
+      return {
+        cookieHeader: setCookie.split(';')[0] ?? '',
+        setCookie,
+        id,
+        registration: String(registration),
+      }
     },
     clock,
     restartWith(...keys: readonly Buffer[]) {
       restartCookie(...keys)
       restartVoidTimes(...keys)
+      restartBoundSessions(...keys)
       restartSessions(...keys)
     },
     store,
@@ -217,6 +250,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     /** The keys of session records, without those of the indexes. */
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
     sessionCookie,
+    boundSessions,
     metrics,
     log,
     lines,
@@ -254,6 +288,7 @@ export async function openSession(opener: Opener, grant: SessionGrant, presented
 
 const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {
   get: 'reads',
+  replaceIf: 'writes',
   indexAll: 'reads',
   set: 'writes',
   raise: 'writes',
@@ -261,6 +296,7 @@ const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {
   delete: 'writes',
   deleteAll: 'writes',
   indexPut: 'writes',
+  countAttempt: 'writes',
   indexRemove: 'writes',
 }
 

@@ -130,6 +130,7 @@ describe('a new session', () => {
       expiresAt: '2026-11-05T18:00:00.000Z',
       idleExpiresAt: '2026-11-05T06:30:00.000Z',
       amr: ['pwd', 'otp', 'mfa'],
+      deviceBound: false,
       _links: {
         self: { href: 'https://portal.example/api/v1/sessions/me', hints: { allow: ['GET', 'DELETE'] } },
         refresh: {
@@ -792,7 +793,7 @@ describe('the store is out of reach', () => {
   test('an extension whose result is unknown is 503, although the session was read', async () => {
     const { call, clock, store, cookieHeader } = await signedIn()
     clock.now += EXTEND_EVERY_MS
-    store.set = async () => {
+    store.replaceIf = async () => {
       throw storeUnavailable(new DependencyFailure('timeout', { code: 'timeout' }))
     }
     expect((await call('GET', '/need', cookieHeader)).status).toBe(503)

@@ -204,6 +204,8 @@ export const ROW_OF_CLASS: Readonly<Record<RouteClassName, keyof typeof ROWS>> =
   'session: first look': '`GET /api/v1/sessions/me`',
   'session: kept alive': '`POST /api/v1/sessions/me/lifecycle/refresh`',
   'session: sign-out': '`DELETE /api/v1/sessions/me`',
+  'bound session: registration': '`POST /api/v1/sessions/me/lifecycle/refresh`',
+  'bound session: refresh': '`GET /api/v1/sessions/me`',
   'session: needed': '`GET /api/v1/pam/me`, groups not read yet',
   'session: end this one': '`DELETE /api/v1/sessions`',
   'event hook: verification': '`POST /hooks/org-events`',

@@ -101,6 +101,15 @@ export const ROUTE_CLASSES = {
   'session: first look': { verdicts: bySession(NOT_FOUND), setsDevice: true },
   'session: kept alive': { verdicts: bySession(NOT_FOUND), setsDevice: false },
   'session: sign-out': { verdicts: bySession(NOT_FOUND), setsDevice: false, session: 'closes' },
+  /**
+   * Without a proof of a key, which no request of the table has. Only browsers themselves call it.
+   */
+  'bound session: registration': {
+    verdicts: { ...bySession(NO_SESSION), own: NOT_ALLOWED, foreign: NOT_ALLOWED, 'older key': NOT_ALLOWED },
+    setsDevice: false,
+  },
+  /** The browser forgets a key that its session does not have. */
+  'bound session: refresh': { verdicts: always(DONE), setsDevice: false },
   'session: needed': { verdicts: bySession(NO_SESSION), setsDevice: false },
   'session: end this one': {
     verdicts: { ...bySession(NO_SESSION), foreign: NOT_FOUND },
@@ -153,6 +162,8 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'GET /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions/:publicId': 'session: end this one',
+  'POST /bound-session': 'bound session: registration',
+  'POST /bound-session/refresh': 'bound session: refresh',
   'GET /forward-auth': 'proxy check',
   'GET /.well-known/gatehouse-jwks.json': 'public data',
   'GET /hooks/org-events': 'event hook: verification',

@@ -2,8 +2,10 @@ import { stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
 import type { Signer } from '../../crypto/keys.ts'
+import { type CookieNames, cookieNames } from '../../http/cookie-names.ts'
 import { readCookie } from '../../http/cookies.ts'
 import { getRequestContext } from '../../http/request-context.ts'
+import type { BoundEvidence, BoundSessions } from '../../session/bound-sessions.ts'
 import type { SessionCookie } from '../../session/session-cookie.ts'
 
 /** The browser that sent a request, with the headers that are forwarded to Okta. */
@@ -19,6 +21,8 @@ export interface Client {
   readonly origin: string | undefined
   /** From the session cookie; undefined if its signature is not valid. */
   readonly sessionId: string | undefined
+  /** That this is the browser of a bound session. */
+  readonly evidence: BoundEvidence
 }
 
 const MAX_HEADER_CHARS = 512
@@ -27,11 +31,17 @@ const FINGERPRINT = /^[\x21-\x7e]{1,256}$/
 export interface ClientOfDeps {
   readonly deviceCookie: DeviceCookie
   readonly sessionCookie: Pick<SessionCookie, 'idIn'>
+  readonly boundSessions: Pick<BoundSessions, 'evidenceIn'>
   /** Origins that are forwarded; a request may get here with another `Origin`, or without one. */
   readonly forwardedOrigins: readonly string[]
 }
 
-export function createClientOf({ deviceCookie, sessionCookie, forwardedOrigins }: ClientOfDeps) {
+export function createClientOf({
+  deviceCookie,
+  sessionCookie,
+  boundSessions,
+  forwardedOrigins,
+}: ClientOfDeps) {
   return (req: Request, res: Response): Client => {
     const { requestId, address } = getRequestContext(req)
     const fingerprint = req.headers['x-device-fingerprint']
@@ -44,6 +54,7 @@ export function createClientOf({ deviceCookie, sessionCookie, forwardedOrigins }
       fingerprint: typeof fingerprint === 'string' && FINGERPRINT.test(fingerprint) ? fingerprint : undefined,
       origin: forwardedOrigins.find((origin) => origin === req.headers.origin),
       sessionId: sessionCookie.idIn(req),
+      evidence: boundSessions.evidenceIn(req),
     }
   }
 }
@@ -68,10 +79,8 @@ function newDeviceId(): string {
   return uuid().replaceAll('-', '')
 }
 
-export interface DeviceCookieDeps {
+export interface DeviceCookieDeps extends CookieNames {
   readonly signer: Signer
-  /** True for an https PUBLIC_URL: the cookie gets the `__Host-` prefix and Secure. */
-  readonly secure: boolean
   readonly now?: () => number
 }
 
@@ -84,19 +93,37 @@ const LIFETIME_S = 400 * DAY_S
 export type DeviceCookie = ReturnType<typeof createDeviceCookie>
 
 export function createDeviceCookie(deps: DeviceCookieDeps) {
-  const { signer, secure, now = Date.now } = deps
-  const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
-  const valueIn = readCookie(name)
+  const { signer, secure, httpOnlyPrefix = false, now = Date.now } = deps
+  const names = cookieNames('gatehouse-device', deps)
+  const [name] = names
+  const readers = names.map((each) => ({ name: each, valueIn: readCookie(each) }))
+  const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax' } as const
+
+  const find = (req: Request): VerifiedCookie => {
+    for (const reader of readers) {
+      const verified = verifyCookie(reader.valueIn(req) ?? '', signer, now() / 1000)
+      // renamed at once, because a script could set a cookie with the other name
+      const isDue = verified.isDue || (httpOnlyPrefix && reader.name !== name)
+      if (verified.id !== undefined) return { ...verified, isDue }
+    }
+    return NONE
+  }
 
   const read = (req: Request): VerifiedCookie => {
-    req.deviceCookie ??= verifyCookie(valueIn(req) ?? '', signer, now() / 1000)
+    req.deviceCookie ??= find(req)
     return req.deviceCookie
   }
 
-  const setCookie = (res: Response, id: string) => {
+  const setCookie = (req: Request, res: Response, id: string) => {
     const value = `${id}.${Math.floor(now() / 1000).toString(36)}`
-    const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax', maxAge: LIFETIME_S } as const
-    res.append('Set-Cookie', stringifySetCookie(name, `${value}.${signer.sign(value)}`, attributes))
+    const set = stringifySetCookie(name, `${value}.${signer.sign(value)}`, {
+      ...attributes,
+      maxAge: LIFETIME_S,
+    })
+    res.append('Set-Cookie', set)
+    for (const other of readers)
+      if (other.name !== name && other.valueIn(req) !== undefined)
+        res.append('Set-Cookie', stringifySetCookie(other.name, '', { ...attributes, maxAge: 0 }))
   }
 
   return {
@@ -104,7 +131,7 @@ export function createDeviceCookie(deps: DeviceCookieDeps) {
     ensure(req: Request, res: Response): Device {
       const { id, isDue } = read(req)
       const device: Device = { id: id ?? newDeviceId(), returned: id !== undefined }
-      if (isDue) setCookie(res, device.id)
+      if (isDue) setCookie(req, res, device.id)
       return device
     },
 

@@ -24,7 +24,7 @@ export interface SsoTokensOptions {
   readonly store: Store
   readonly seal: Seal
   readonly nameSigner: Signer
-  readonly sessions: Pick<Sessions, 'get'>
+  readonly sessions: Pick<Sessions, 'get' | 'getFor'>
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly log: Logger
   readonly metrics: Metrics
@@ -86,7 +86,8 @@ export class SsoTokens {
   }
 
   /**
-   * The URL at Okta: the sign-out, or the redemption with the session token, which is deleted here.
+   * The URL at Okta: the sign-out, or the redemption with the session token, which is deleted here:
+   * once, even for concurrent requests.
    */
   async redeem({ token: handle, redirectUrl, signedOut }: Redemption, client: Client): Promise<string> {
     const { allowed, upstreamOrigin, signsOut, sessions, log } = this.#options
@@ -95,9 +96,12 @@ export class SsoTokens {
     if (target === undefined) throw invalidField('redirectUrl: is not among the allowed targets')
     if (typeof handle !== 'string' || !isHandle(handle)) throw unknownHandle(device.returned)
     const isDue = !signsOut || this.#isReturn(handle, signedOut)
-    const record = isDue ? await this.#take(handle, client) : (await this.#find(handle, client))?.value
-    const session = record === undefined ? undefined : await sessions.get(record.sessionId, device.id)
-    if (record === undefined || session === undefined) throw unknownHandle(device.returned)
+    const found = await this.#find(handle, client)
+    // 503 if the bound cookie is not renewed: the token is still there then
+    const session = found && (await sessions.getFor(found.value.sessionId, client))
+    const isTaken = found !== undefined && (!isDue || (await this.#records.removeIf(found)))
+    if (!isTaken || session === undefined) throw unknownHandle(device.returned)
+    const record = found.value
     if (!isDue) return oktaSignOutUrl(upstreamOrigin, this.#returnUrl(handle, target))
     const { userId, loginHash, publicId: sessionId, deviceHash } = session
     log.audit('sso_token_redeemed', { requestId, address, userId, loginHash, deviceHash, sessionId })
@@ -116,12 +120,6 @@ export class SsoTokens {
 
   #isReturn(handle: string, signedOut: unknown): boolean {
     return typeof signedOut === 'string' && this.#options.returnSigner.verify(handle, signedOut) !== 'wrong'
-  }
-
-  /** Returns the record to its own device, once, even to concurrent requests. */
-  async #take(handle: string, client: Client): Promise<SsoRecord | undefined> {
-    const record = await this.#find(handle, client)
-    return record !== undefined && (await this.#records.removeIf(record)) ? record.value : undefined
   }
 
   /** Returns the record to its own device. */

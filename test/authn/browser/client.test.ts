@@ -3,6 +3,8 @@ import { type Client, createClientOf, createDeviceCookie } from '../../../src/au
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { keeper, serve } from '../../http/serve.ts'
 
+const NO_EVIDENCE = { cookie: undefined, skipped: undefined }
+
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
@@ -17,6 +19,7 @@ async function clientFrom(
   const clientOf = createClientOf({
     deviceCookie,
     sessionCookie: { idIn: () => undefined },
+    boundSessions: { evidenceIn: () => NO_EVIDENCE },
     forwardedOrigins,
   })
   const { ask } = keep(
