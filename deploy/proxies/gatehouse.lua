@@ -2,7 +2,7 @@
 -- servers and from their responses.
 
 -- The headers of the request that Gatehouse needs. HAProxy has already written X-Forwarded-For and X-Request-Id.
-local ASKED_WITH = { "cookie", "x-gatehouse-session", "x-forwarded-for", "x-request-id" }
+local ASKED_WITH = { "cookie", "x-gatehouse-session", "secure-session-skipped", "x-forwarded-for", "x-request-id" }
 
 -- Requests the URL in its argument and sets txn.auth_status: 200 (with txn.auth_user, txn.auth_login, txn.auth_session
 -- and txn.auth_groups), 401, 403, 409, or 0 if Gatehouse did not answer in time.
@@ -30,6 +30,9 @@ end, 1)
 local OWN = {
   ["__Host-gatehouse"] = true,
   ["__Host-gatehouse-device"] = true,
+  ["__Host-gatehouse-bound"] = true,
+  ["__Host-Http-gatehouse"] = true,
+  ["__Host-Http-gatehouse-device"] = true,
   ["gatehouse"] = true,
   ["gatehouse-device"] = true,
 }

@@ -9,7 +9,7 @@ import { createGatehouseProxy, GatehouseUnavailable } from './gatehouse-proxy.ts
 import { messagePage, portalPage, signInPage } from './pages.ts'
 
 /** The paths of Gatehouse that browsers use. `/forward-auth` is for this server only. */
-const GATEHOUSE_PATHS = /^\/(signin$|(api\/v1|login|signin|sso)\/)/
+const GATEHOUSE_PATHS = /^\/(signin$|bound-session(\/refresh)?$|(api\/v1|login|signin|sso)\/)/
 
 const IMPORT_MAP = JSON.stringify({
   imports: {

@@ -128,6 +128,7 @@ volumeMounts:
 /login: Prefix
 /sso: Prefix
 /signin: Prefix
+/bound-session: Prefix
 /hooks/org-events: Exact
 /.well-known/gatehouse-jwks.json: Exact
 {{- end }}
