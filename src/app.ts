@@ -57,8 +57,8 @@ const [K, H, U, _] = ['bound-session', 'event-hook', 'unlisted', undefined] as c
  * When a guard runs:
  *
  * - `first`: before any route is looked for;
- * - `paths`: for F, B and K on their routes; for the others before their routes are looked for, and so
- *   for unlisted paths too;
+ * - `paths`: for F, B and K on their routes; for the others before their routes are looked for, and
+ *   so for unlisted paths too;
  * - `route`: on the route.
  */
 type Phase = 'first' | 'paths' | 'route'

@@ -78,7 +78,7 @@ test('the guards of each kind run in the order of the rows, whatever their phase
 })
 
 test('a guard that runs before a route is looked for is one of every kind that reaches it', () => {
-  const onRoutes = ['forward-auth', 'backend']
+  const onRoutes = ['forward-auth', 'backend', 'bound-session']
   for (const { phase, of } of createGuards(options)) {
     if (phase === 'first') expect(of).toEqual(KINDS)
     if (phase === 'paths')
