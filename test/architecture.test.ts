@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix, relative } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { parseSync } from '@swc/core'
+import unitTests from '../jest.unit.config.mjs'
 
 /**
  * The import rules (docs/architecture.md) as data: which module may import which. The checker is a
@@ -299,6 +300,26 @@ test('the simulation runs without the broker: only the package around it starts 
     importsOf(source).filter((specifier) => /gatehouse|package\//.test(specifier)),
   )
   expect(outside).toEqual([])
+})
+
+/** What only tests may import that are not unit tests: it starts servers, browsers or the product. */
+const STARTS =
+  /\bsupport\/(?:redis-(?:server|cluster|sentinels)|chromium|broker-process|proxies|harness)\.ts$|^playwright-core$/
+
+test('unit tests start no server or browser', () => {
+  const { roots, testPathIgnorePatterns } = unitTests
+  const files = roots
+    .flatMap((folder) => sourcesIn(folder.replace('<rootDir>/', '')))
+    .filter(({ path }) => !testPathIgnorePatterns.some((ignored) => `/${path}`.includes(ignored)))
+  expect(files.length).toBeGreaterThan(150)
+  const starting = files.flatMap((source) =>
+    valueImportsOf(source)
+      .filter((specifier) =>
+        STARTS.test(specifier.replace(/^gatehouse-test-support\/(.*)$/, 'support/$1.ts')),
+      )
+      .map((specifier) => `${source.path}: ${specifier}`),
+  )
+  expect(starting).toEqual([])
 })
 
 const projectSources = () => sourcesIn('src')

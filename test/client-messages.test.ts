@@ -52,7 +52,7 @@ const inFull = (message: Message | undefined) => `${message?.title}. ${message?.
 
 const UNKNOWN = inBoth(refused(403, 'E0999999')).map(({ text }) => text)
 
-const sourceOf = (path: string) => readFileSync(new URL(`../../src/${path}`, import.meta.url), 'utf8')
+const sourceOf = (path: string) => readFileSync(new URL(`../src/${path}`, import.meta.url), 'utf8')
 const CODES = new Set([
   ...Object.keys(ERROR_CODES),
   ...Object.keys(OKTA_ERRORS),

@@ -4,9 +4,9 @@ import { createFaults } from 'gatehouse-sandbox/faults'
 import { listen } from 'gatehouse-sandbox/listen'
 import { createPamSandbox } from 'gatehouse-sandbox/pam/pam-sandbox'
 import { createRequestLog } from 'gatehouse-sandbox/request-log'
-import { sandboxConfig } from '../support/pam-server.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { connectStore, type PamBroker, startPamBroker } from './pam-broker.ts'
+import { connectStore, type PamBroker, startPamBroker } from '../../pam/pam-broker.ts'
+import { sandboxConfig } from '../../support/pam-server.ts'
+import { type RedisServer, startRedis } from '../../support/redis-server.ts'
 
 /** In real time, because Redis ends the shared pause by its own clock. */
 const USERS = Array.from({ length: 120 }, (_, n) => `user-${n}@example.com`)

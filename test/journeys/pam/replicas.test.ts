@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
-import { useRedis } from '../support/redis-server.ts'
-import { KEY, type PamBroker } from './pam-broker.ts'
-import { usePamHarness } from './pam-harness.ts'
+import { KEY, type PamBroker } from '../../pam/pam-broker.ts'
+import { usePamHarness } from '../../pam/pam-harness.ts'
+import { useRedis } from '../../support/redis-server.ts'
 
 /** Replicas with their own connections to one real Redis. */
 const REPLICAS = 8

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals'
-import type { Group } from '../../src/pam/upstream/group.ts'
-import { useRedis } from '../support/redis-server.ts'
-import { until } from '../support/until.ts'
-import { type BrokerAnswer, LOGIN, type PamBroker } from './pam-broker.ts'
-import { usePamHarness } from './pam-harness.ts'
+import type { Group } from '../../../src/pam/upstream/group.ts'
+import { type BrokerAnswer, LOGIN, type PamBroker } from '../../pam/pam-broker.ts'
+import { usePamHarness } from '../../pam/pam-harness.ts'
+import { useRedis } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
 
 /**
  * Two replicas on one Redis, and a team whose list has more pages than one rate-limit period
