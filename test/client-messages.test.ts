@@ -52,12 +52,12 @@ const inFull = (message: Message | undefined) => `${message?.title}. ${message?.
 
 const UNKNOWN = inBoth(refused(403, 'E0999999')).map(({ text }) => text)
 
-const sourceOf = (path: string) => readFileSync(new URL(`../src/${path}`, import.meta.url), 'utf8')
+const sourceOf = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 const CODES = new Set([
   ...Object.keys(ERROR_CODES),
   ...Object.keys(OKTA_ERRORS),
   ...Object.values(PAM_ERROR_POLICIES).map(({ code }) => code),
-  ...['errors.ts', 'sandbox/authn/authn-error.ts'].flatMap(
+  ...['src/errors.ts', 'sandbox/src/authn/authn-error.ts'].flatMap(
     (path) => sourceOf(path).match(/E0000\d{3}/g) ?? [],
   ),
 ])

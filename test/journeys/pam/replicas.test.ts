@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
+import { startTimer } from '../../../src/upstream/timer.ts'
 import { KEY, type PamBroker } from '../../pam/pam-broker.ts'
 import { usePamHarness } from '../../pam/pam-harness.ts'
 import { useRedis } from '../../support/redis-server.ts'
@@ -18,7 +19,8 @@ const harness = usePamHarness(
       brokers.push(await replicaOn(redis, { pageLimits: { maxTotalMs: 600_000 } }))
     for (const login of USERS) pam.control.setUserGroups(login, ['Everyone', 'Security'])
   },
-  { sleep: (ms) => delay(ms) },
+  // the Redis is real, and so are the leases of its locks, which a timer renews
+  { sleep: (ms) => delay(ms), startTimer },
 )
 
 /**
