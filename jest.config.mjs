@@ -20,6 +20,8 @@ export default {
     '/node_modules/(?!(uuid|jose|p-limit|yocto-queue|httpxy|@seriousme/openapi-schema-validator)/)',
   ],
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
+  // setImmediate: messages between tabs do not wait for a timer
+  fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] },
   testTimeout: 240_000,
   maxWorkers: '200%', // many tests wait for processes, pages and stores
 }
