@@ -30,6 +30,7 @@ import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessionRecords, createSessions } from './session/sessions.ts'
 import { createSetSession } from './session/set-session.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
+import { KEYS, keyOf } from './store/keys.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createHttpApi, type HttpApiOptions } from './upstream/http-api.ts'
@@ -184,7 +185,12 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       secure,
       allowedOrigins: config.allowedOrigins,
       isTrustedProxy: createTrustedProxies(config.trustProxy),
-      doctorProbes: { signer: createSigner(masterKeys, 'doctor-probe'), now, publicUrl: publicUrl.origin },
+      doctorProbes: {
+        signer: createSigner(masterKeys, 'doctor-probe'),
+        now,
+        publicUrl: publicUrl.origin,
+        readKey: (nonce) => store.get(keyOf(store, KEYS.doctorProbe, nonce)),
+      },
       maxRequestsInFlight: tunables.http.maxRequestsInFlight,
       sessions,
       sessionCookie,

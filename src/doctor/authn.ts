@@ -1,6 +1,6 @@
 import { tokenEvidence } from '../okta-errors.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
-import { type Answer, createDoctorApi, isTlsFailure, reasonOf, sendOrFail } from './calls.ts'
+import { type Answer, createDoctorApi, isTlsFailure, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import type { Check, CheckGroup, DoctorContext } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
@@ -18,8 +18,9 @@ export function authnChecks(context: DoctorContext): CheckGroup {
     {
       name: 'authn.reach',
       async run() {
+        const startedAt = performance.now()
         organization = await sendOrFail(api, { method: 'GET', path: ORGANIZATION_PATH, headers: ACCEPT })
-        return judgeReach(organization)
+        return judgeReach(organization, performance.now() - startedAt)
       },
     },
     {
@@ -56,16 +57,27 @@ const ACCEPT = { Accept: 'application/json' }
 /** Okta's public description of the org. It needs no API token. */
 const ORGANIZATION_PATH = '/.well-known/okta-organization'
 
-function judgeReach({ failure, status, json }: Answer): Finding {
+/** With the connection. A step of a sign-in has one or two calls. */
+const SLOW_ORG_MS = 2000
+
+export function judgeReach({ failure, status, json }: Answer, elapsedMs: number): Finding {
+  if (failure !== undefined && isTlsFailure(failure)) return skipped('not possible without authn.tls')
   if (failure !== undefined)
-    return isTlsFailure(failure)
-      ? skipped('not possible without authn.tls')
-      : fail(
-          `the org does not answer (${reasonOf(failure)})`,
-          'Correct AUTHN_BASE_URL, DNS, the firewall, and HTTPS_PROXY.',
-        )
+    return (
+      refusalOfProxy(failure) ??
+      fail(
+        `the org does not answer (${reasonOf(failure)})`,
+        'Correct AUTHN_BASE_URL, DNS, the firewall, and HTTPS_PROXY.',
+      )
+    )
+  if (status === 429) return warn(RATE_LIMITED, RATE_FIX)
   const { errorCode, id, pipeline } = fieldsOf(json)
   const isOkta = [errorCode, id, pipeline].some((value) => typeof value === 'string')
+  if (isOkta && status < 500 && elapsedMs > SLOW_ORG_MS)
+    return warn(
+      `the org takes ${(elapsedMs / 1000).toFixed(1)} s to answer`,
+      'Check the network path, DNS and the egress proxy to the org. Each step of a sign-in waits for it.',
+    )
   if (isOkta && status < 500) return ok('the org answers')
   if (status === 403 && !isOkta)
     return fail(
@@ -113,7 +125,8 @@ function sendEmptySignIn(api: HttpApi, token: string): Promise<Answer> {
   })
 }
 
-function judgeToken({ status, json }: Answer): Finding {
+export function judgeToken({ status, json }: Answer): Finding {
+  if (status === 429) return warn(`${RATE_LIMITED}, so the API token is not checked`, RATE_FIX)
   const { errorCode } = fieldsOf(json)
   const code = typeof errorCode === 'string' ? errorCode : undefined
   if (tokenEvidence({ status, errorCode: code }) === 'perhaps-refused')
@@ -156,6 +169,9 @@ async function checkUsers(api: HttpApi, token: string, recheckMinutes: number | 
   return fail(`the API token could not read users (${reason}), so no session ends by a re-check`, USERS_FIX)
 }
 
+const RATE_LIMITED = 'the org’s rate limit is used up (HTTP 429)'
+const RATE_FIX =
+  'Find what uses it up: docs/operations.md#oktas-rate-limit-is-used-up. Run the doctor again in a minute.'
 const USERS_FIX =
   'Give the account of the token a role that may view users (docs/connect-your-okta-org.md, steps 2 and 10).'
 const AGAIN = 'Run the doctor again later. If it persists, read Okta’s status page.'

@@ -6,6 +6,7 @@ import {
 } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { DoctorContext } from './check.ts'
+import { type Finding, fail } from './finding.ts'
 
 /**
  * The same code as the broker's own calls, so that certificates and the egress proxy are those of
@@ -32,7 +33,17 @@ export interface Answer extends UpstreamResponse {
   readonly failure?: UpstreamFailure
 }
 
+/**
+ * A connection that is lost is tried once more: the other side may just have closed it when it was
+ * idle.
+ */
 export async function sendOrFail(api: HttpApi, request: UpstreamRequest): Promise<Answer> {
+  const answer = await sendOnce(api, request)
+  return answer.failure?.outcome === 'connection_lost' ? sendOnce(api, request) : answer
+}
+
+/** For a call that counts, such as a sign-in. */
+export async function sendOnce(api: HttpApi, request: UpstreamRequest): Promise<Answer> {
   try {
     return await api.send(request)
   } catch (failure) {
@@ -52,4 +63,16 @@ export function isTlsFailure({ code = '' }: UpstreamFailure): boolean {
 /** `unreachable ECONNREFUSED` */
 export function reasonOf({ outcome, code }: UpstreamFailure): string {
   return [outcome, code].filter((part) => part !== undefined).join(' ')
+}
+
+/** A status of the egress proxy itself: the upstream was not reached. */
+export function refusalOfProxy({ outcome, code = '' }: UpstreamFailure): Finding | undefined {
+  if (outcome !== 'proxy_refused') return undefined
+  const status = code.replace('PROXY_', '')
+  return fail(
+    `the proxy of HTTPS_PROXY refuses the connection (HTTP ${status})`,
+    status === '407'
+      ? 'Correct the user and password in HTTPS_PROXY.'
+      : 'Let the proxy allow this host, or add the host to NO_PROXY.',
+  )
 }

@@ -26,6 +26,11 @@ export async function opsChecks(
       '/forward-auth is public',
       'Only the proxy itself may request it: do not pass it from clients to the broker (deploy/proxies).',
     )
+  if (answer?.firstForwarded !== undefined && (await servesBackends(api)))
+    return warn(
+      '/app/v1 is public',
+      'It is for the portal’s own backends, which reach the broker without this proxy: do not pass it from clients (deploy/proxies).',
+    )
   return ok('the ops listener is not reachable through PUBLIC_URL')
 }
 
@@ -55,6 +60,13 @@ async function servesForwardAuth(api: HttpApi): Promise<boolean> {
   const [plain, withQuery] = [await get(api, '/forward-auth'), await get(api, '/forward-auth?doctor')]
   const isEmpty = plain.bytes.length === 0 && withQuery.bytes.length === 0
   return isEmpty && plain.status === 401 && withQuery.status === 400
+}
+
+/** Without a token: 401, and how to authenticate. */
+async function servesBackends(api: HttpApi): Promise<boolean> {
+  const { status, headers, json } = await get(api, '/app/v1/pam/groups')
+  const isBearer = /^Bearer/i.test(String(headers['www-authenticate'] ?? ''))
+  return status === 401 && isBearer && fieldsOf(json).errorCode === 'E0000011'
 }
 
 const get = (api: HttpApi, path: string) => sendOrFail(api, { method: 'GET', path, headers: {} })

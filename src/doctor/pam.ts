@@ -3,7 +3,8 @@ import { toPamUserName } from '../pam/pam-user-name.ts'
 import { parseIssuedToken } from '../pam/token/mint-token.ts'
 import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/pam-errors.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
-import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
+import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { createDoctorApi, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
 import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 
@@ -12,7 +13,14 @@ type PamConfig = NonNullable<Config['pam']>
 const NAMES = ['reach', 'key', 'team', 'user', 'key_expiry']
 
 /** A token, or why there is none. `no_answer` and `unreadable`: the API was not reached. */
-type Minted = { readonly token: string } | { readonly outcome: PamOutcome; readonly reason: string }
+export type Minted =
+  | { readonly token: string }
+  | {
+      readonly outcome: PamOutcome
+      readonly reason: string
+      readonly status?: number
+      readonly failure?: UpstreamFailure
+    }
 
 export function pamChecks(context: DoctorContext): CheckGroup {
   const { config, now, login } = context
@@ -55,11 +63,12 @@ async function mint(api: HttpApi, pam: PamConfig, nowMs: number): Promise<Minted
     headers: { Accept: 'application/json' },
     body: { key_id: key.id, key_secret: key.secret },
   })
-  if (response.failure) return { outcome: 'no_answer', reason: reasonOf(response.failure) }
-  const reason = `HTTP ${response.status}`
-  if (response.json === undefined) return { outcome: 'unreadable', reason }
+  const { failure: lost, status } = response
+  if (lost) return { outcome: 'no_answer', reason: reasonOf(lost), failure: lost }
+  const reason = `HTTP ${status}`
+  if (response.json === undefined) return { outcome: 'unreadable', reason, status }
   const failure = failureFromAnswer(response, 'token')
-  if (failure !== undefined) return { outcome: failure.outcome, reason }
+  if (failure !== undefined) return { outcome: failure.outcome, reason, status }
   try {
     return { token: parseIssuedToken(response, pam.team, nowMs).token }
   } catch (error) {
@@ -68,8 +77,12 @@ async function mint(api: HttpApi, pam: PamConfig, nowMs: number): Promise<Minted
   }
 }
 
-function judgeReach(minted: Minted): Finding {
+export function judgeReach(minted: Minted): Finding {
   if (!('outcome' in minted)) return ok('PAM answers')
+  const refused = minted.failure && refusalOfProxy(minted.failure)
+  if (refused !== undefined) return refused
+  if (minted.status === 500 || (minted.outcome === 'unreadable' && Number(minted.status) > 500))
+    return fail(`PAM fails (${minted.reason})`, 'Read Okta’s status page, and run the doctor again later.')
   if (minted.outcome === 'no_answer')
     return fail(
       `PAM does not answer (${minted.reason})`,

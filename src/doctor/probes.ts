@@ -2,7 +2,7 @@ import { v4 as uuid } from 'uuid'
 import { createSigner } from '../crypto/keys.ts'
 import { createProbe, isProofOf, PROBE_HEADER, ProbeAnswer } from '../http/doctor-probe.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
-import { type Answer, reasonOf, sendOrFail } from './calls.ts'
+import { type Answer, reasonOf, sendOnce, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 
 export interface ProbeRequest {
@@ -12,6 +12,8 @@ export interface ProbeRequest {
   readonly body?: object
   /** How long the broker waits before it answers. */
   readonly waitMs?: number
+  /** Default: a new one. */
+  readonly nonce?: string
 }
 
 export interface Probed {
@@ -28,11 +30,12 @@ export const SESSION_PATH = '/api/v1/sessions/me'
 /** Asks the running broker what arrives of a request. */
 export function createProbes(api: HttpApi, { config, now, timeoutMs }: DoctorContext): SendProbe {
   const signer = createSigner(config.secretKeys.value, 'doctor-probe') // as in wiring.ts
-  return async ({ method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0 } = {}) => {
-    const probe = { nonce: uuid(), waitMs }
+  return async ({ method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0, nonce = uuid() } = {}) => {
+    const probe = { nonce, waitMs }
     const header = { [PROBE_HEADER]: createProbe(probe, { signer, now }) }
     const request = { method, path, headers: { ...headers, ...header }, body, timeoutMs: timeoutMs + waitMs }
-    const response = await sendOrFail(api, request)
+    // a time at which the proxy ends a request is measured
+    const response = waitMs > 0 ? await sendOnce(api, request) : await sendOrFail(api, request)
     const given = ProbeAnswer.safeParse(response.json).data
     return { response, answer: given && isProofOf(probe, given.proof, signer) ? given : undefined }
   }

@@ -5,9 +5,12 @@ import { watchCertificate } from './certificate.ts'
 import type { Check, CheckGroup, DoctorContext } from './check.ts'
 import { FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
 import { type Finding, fail, ok, skipped } from './finding.ts'
+import { checkKeepAlive } from './keep-alive.ts'
 import { opsChecks } from './ops.ts'
 import { createProbes, outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
+import { checkPaths } from './paths.ts'
 import { causeOf, checkReach, NO_ANSWER_FIX, type Reached } from './reach.ts'
+import { checkSharedStore } from './shared-store.ts'
 
 /** Checks of the running broker, from where browsers are. */
 export function publicChecks(context: DoctorContext): CheckGroup {
@@ -35,6 +38,28 @@ export function publicChecks(context: DoctorContext): CheckGroup {
         return result.finding
       },
     },
+    {
+      name: 'public.paths',
+      needs,
+      run: through(async ({ answer }) =>
+        answer === undefined ? skipped(UNANSWERED) : checkPaths(config, probe),
+      ),
+    },
+    {
+      name: 'public.redis',
+      needs,
+      mayTakeLong: true,
+      run: through(async ({ answer }) =>
+        answer === undefined ? skipped(UNANSWERED) : checkSharedStore(context, probe),
+      ),
+    },
+    {
+      name: 'public.keepalive',
+      needs,
+      run: through(async ({ answer }) =>
+        answer === undefined ? skipped(UNANSWERED) : checkKeepAlive(probe),
+      ),
+    },
     { name: 'public.cookies', needs, run: through((found) => checkCookies(found, api, publicUrl.secure)) },
     { name: 'public.headers', needs, run: through((found) => checkHeaders(found, probe, context)) },
     { name: 'ops.closed', needs, run: through((found) => opsChecks(found, api, portApi)) },
@@ -47,6 +72,8 @@ export function publicChecks(context: DoctorContext): CheckGroup {
     },
   }
 }
+
+const UNANSWERED = 'the broker does not answer the doctor’s probes'
 
 async function checkCookies({ plain }: Reached, api: HttpApi, secure: boolean): Promise<Finding> {
   if (causeOf(plain).startsWith('X-Forwarded-For:')) return skipped('not possible without public.headers')
@@ -108,21 +135,33 @@ async function checkHeaders(
       `the proxy refuses requests of browsers, with Origin or Sec-Fetch-Site (${outcomeOf(unanswered)})`,
       `The proxy must pass them to the broker, which checks them. ${PROXY_FIX}`,
     )
-  const problems = headerProblems(seen)
+  const problems = headerProblems(seen, plain)
   const address = judgeClientAddress(seen.answer, forged.answer, options)
   if (problems.length === 0) return address
-  const fix = `It must pass Origin and Sec-Fetch-Site, and add no Access-Control-Allow-Origin. ${PROXY_FIX}`
+  const fix = `It must pass Origin, Sec-Fetch-Site and Cache-Control unchanged, and add no Access-Control-Allow-Origin. ${PROXY_FIX}`
   if (address.status !== 'fail') return fail(problems.join('; '), fix)
   return fail([...problems, address.detail].join('; '), `${fix} ${address.fix}`)
 }
 
-function headerProblems({ response, answer }: Probed): string[] {
+export function headerProblems(
+  { response, answer }: Probed,
+  { headers }: Pick<Answer, 'headers'>,
+): string[] {
   const allowed = response.headers['access-control-allow-origin']
+  const caching = String(headers['cache-control'] ?? '')
   return [
-    ...(answer?.origin === FOREIGN_ORIGIN ? [] : ['Origin does not arrive']),
-    ...(answer?.site === 'cross-site' ? [] : ['Sec-Fetch-Site does not arrive']),
+    ...changeOf('Origin', answer?.origin, FOREIGN_ORIGIN),
+    ...changeOf('Sec-Fetch-Site', answer?.site, 'cross-site'),
     ...(allowed === undefined
       ? []
       : ['the proxy lets pages of every origin read responses (Access-Control-Allow-Origin)']),
+    ...(/\bno-store\b/.test(caching) && !/\bpublic\b|max-age=[1-9]/.test(caching)
+      ? []
+      : ['the proxy changes Cache-Control, so that caches may keep what is one user’s']),
   ]
+}
+
+function changeOf(name: string, arrived: string | undefined, sent: string): string[] {
+  if (arrived === sent) return []
+  return [arrived === undefined ? `${name} does not arrive` : `the proxy changes ${name}`]
 }

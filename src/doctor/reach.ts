@@ -1,7 +1,7 @@
 import type { ProbeAnswer } from '../http/doctor-probe.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type Answer, isTlsFailure, reasonOf, sendOrFail } from './calls.ts'
+import { type Answer, isTlsFailure, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
 import { type Finding, fail } from './finding.ts'
@@ -49,6 +49,8 @@ export async function checkReach(options: ReachOptions): Promise<Result> {
 }
 
 function unreachable(failure: UpstreamFailure): Finding {
+  const refused = refusalOfProxy(failure)
+  if (refused !== undefined) return refused
   return isTlsFailure(failure)
     ? fail(`the certificate of PUBLIC_URL is not accepted (${failure.code})`, CERTIFICATE_FIX)
     : fail(`PUBLIC_URL does not answer (${reasonOf(failure)})`, NO_ANSWER_FIX)
@@ -64,6 +66,11 @@ export const NO_ANSWER_FIX =
  * not get the header.
  */
 async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promise<Finding | undefined> {
+  if (isOfOkta(plain))
+    return fail(
+      'PUBLIC_URL leads to Okta itself, not to the broker',
+      `PUBLIC_URL must be the portal’s own host, whose proxy passes /api/v1/ to the broker, not to the org. ${PROXY_FIX}`,
+    )
   const { answer } = await probe({ path: `${SESSION_PATH}?${Date.now()}` })
   if (answer?.path === SESSION_PATH)
     return fail(
@@ -78,6 +85,9 @@ async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promi
   const detail = `not the expected response of the broker (HTTP ${plain.status})`
   return fail(detail, `The proxy must pass /api/v1/ to the broker. ${PROXY_FIX}`)
 }
+
+/** Okta names each of its requests. The broker passes no header of Okta on. */
+export const isOfOkta = ({ headers }: Pick<Answer, 'headers'>): boolean => 'x-okta-request-id' in headers
 
 const WRONG_PATH = fail(
   'the proxy changes the path, so no route of the broker is found',

@@ -1,4 +1,4 @@
-import { Cluster, type Redis } from 'ioredis'
+import { Cluster, type Redis, Redis as RedisClient } from 'ioredis'
 import { v4 as uuid } from 'uuid'
 import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
@@ -7,24 +7,22 @@ import { KEYS, keyOf } from '../store/keys.ts'
 import { connected, createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
 import { NO_DATABASE, NO_INFO, NOT_CONNECTED, redisFailure, UNKNOWN_COMMAND } from '../store/redis-errors.ts'
 import { createRedisStore, probeStore } from '../store/redis-store.ts'
-import { parseRedisUrl } from '../store/redis-url.ts'
+import { parseRedisUrl, type RedisTarget } from '../store/redis-url.ts'
 import type { Store } from '../store/store.ts'
 import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 
-const NAMES = ['reach', 'database', 'version', 'policy', 'scripts', 'write', 'keys', 'latency']
+const NAMES = 'reach database password version policy scripts scan write keys latency'.split(' ')
 
 type Client = Redis | Cluster
 
-export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGroup {
-  const { ca, cert, keyPrefix } = config.redis
-  const tls = { ca, cert, privateKey: config.redis.privateKey?.value }
-  const url = config.redis.url.value
-  if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
-  const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
-  const target = parseRedisUrl(url)
+export function redisChecks(context: DoctorContext): CheckGroup {
+  const { config, now } = context
+  const options = clientOptions(context)
+  if (options === undefined) return skipAll('redis', NAMES, EMBEDDED)
+  const { target, keyPrefix } = options
   const key = keyOf({ keyPrefix }, KEYS.doctorProbe, uuid())
-  const { client, store, connect, close } = createDoctorClient(key, { target, keyPrefix, ...tls, ...limits })
+  const { client, store, connect, close } = createDoctorClient(key, options)
   let code: string | undefined
   const needs = ['redis.database']
   const checks: Check[] = [
@@ -32,14 +30,21 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
       name: 'redis.reach',
       run: async () => {
         code = await connect()
-        return judgeReach(code)
+        const ofSentinels = code === undefined ? undefined : await checkSentinels(options)
+        return ofSentinels ?? judgeReach(code)
       },
     },
     // until a database is selected, the client sends nothing
     { name: 'redis.database', needs: ['redis.reach'], run: () => judgeDatabase(code) },
+    { name: 'redis.password', needs, run: () => judgePassword(target, options.cert !== undefined) },
     { name: 'redis.version', needs, run: () => fromInfo(client, 'server', judgeVersion) },
     { name: 'redis.policy', needs, run: () => fromInfo(client, 'memory', judgePolicy) },
     { name: 'redis.scripts', needs, run: () => checkScripts(client, store, key) },
+    {
+      name: 'redis.scan',
+      needs,
+      run: () => checkScan(client, key, config.ops.tokens.value.length > 0),
+    },
     // waits, because the client reconnects if a replica has refused a script
     { name: 'redis.write', needs, run: () => connect().then(() => checkWrite(client, key)) },
     {
@@ -50,6 +55,42 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
     { name: 'redis.latency', needs: ['redis.write'], run: () => checkLatency(client, key) },
   ]
   return { checks, close }
+}
+
+const EMBEDDED = 'REDIS_URL is memory:, the embedded store'
+
+/** Undefined: the embedded store. */
+function clientOptions({ config, timeoutMs }: DoctorContext) {
+  const { ca, cert, keyPrefix, privateKey, url } = config.redis
+  if (/^memory:/.test(url.value)) return undefined
+  const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
+  return { target: parseRedisUrl(url.value), keyPrefix, ca, cert, privateKey: privateKey?.value, ...limits }
+}
+
+/**
+ * Runs `use` while the value is in Redis under the key of the doctor with this name, which is
+ * deleted afterwards. A finding says why that is not possible.
+ */
+export async function withStoredValue(
+  context: DoctorContext,
+  { name, value }: { readonly name: string; readonly value: string },
+  use: () => Promise<Finding>,
+): Promise<Finding> {
+  const options = clientOptions(context)
+  if (options === undefined) return skipped(EMBEDDED)
+  const key = keyOf(options, KEYS.doctorProbe, name)
+  const { client, connect, close } = createDoctorClient(key, options)
+  try {
+    if ((await connect()) !== undefined) return skipped('not possible without redis.reach')
+    await client.set(key, value, 'PX', TTL_MS)
+    return await use()
+  } catch (error) {
+    if (innermostFailure(error) === undefined && redisFailure(error).outcome !== 'refused') throw error
+    return skipped('not possible without redis.write')
+  } finally {
+    await client.del(key).catch(() => {}) // without the right to delete, the key expires
+    await close()
+  }
 }
 
 function createDoctorClient(key: string, options: RedisClientOptions & { keyPrefix: string }) {
@@ -104,6 +145,87 @@ function judgeReach(code: string | undefined): Finding {
   )
 }
 
+const SENTINEL_PASSWORD_FIX =
+  'Correct sentinelUsername and sentinelPassword in REDIS_URL (docs/configuration.md#redis), or the user on the Sentinel servers.'
+
+/** What a Sentinel server says about the name of the primary, or the code of its failure. */
+export type SentinelAnswer = 'known' | 'unknown' | { readonly code: string }
+
+/** Asks the Sentinel servers, if there are some, whether they know the primary. */
+async function checkSentinels(options: RedisClientOptions): Promise<Finding | undefined> {
+  const { target, ca, cert, privateKey: key, connectTimeoutMs, commandTimeoutMs } = options
+  const { sentinel, addresses, tls } = target
+  if (sentinel === undefined) return undefined
+  const ask = async ({ host, port }: (typeof addresses)[number]): Promise<SentinelAnswer> => {
+    const client = new RedisClient({
+      ...sentinel.credentials,
+      ...(tls ? { tls: { ca, cert, key } } : {}),
+      ...{ host, port, connectTimeout: connectTimeoutMs / 2, commandTimeout: commandTimeoutMs / 2 },
+      ...{ lazyConnect: true, enableReadyCheck: false, disableClientInfo: true },
+      ...{ retryStrategy: () => null, maxRetriesPerRequest: 0 },
+    })
+    let reported: unknown
+    client.on('error', (error) => {
+      reported = error // says more than the failed command
+    })
+    try {
+      await client.connect()
+      const address = await client.call('SENTINEL', 'get-master-addr-by-name', sentinel.masterName)
+      return address === null ? 'unknown' : 'known'
+    } catch (error) {
+      const ofCommand = codeOf(error)
+      return { code: reported !== undefined && ofCommand === NOT_CONNECTED ? codeOf(reported) : ofCommand }
+    } finally {
+      client.disconnect()
+    }
+  }
+  return judgeSentinels(await Promise.all(addresses.map(ask)))
+}
+
+/** Undefined: they are not the reason. */
+export function judgeSentinels(answers: readonly SentinelAnswer[]): Finding | undefined {
+  if (answers.includes('known')) return undefined
+  if (answers.includes('unknown'))
+    return fail(
+      'no Sentinel server knows a primary of the name in REDIS_URL',
+      'Correct name= in REDIS_URL: it is the name after `sentinel monitor` in the configuration of the Sentinel servers.',
+    )
+  const codes = answers.flatMap((answer) => (typeof answer === 'object' ? answer.code : []))
+  const refused = codes.find((code) => CREDENTIALS.has(code) || code === 'NOPERM')
+  if (refused === undefined) return undefined
+  return fail(`the Sentinel servers refuse the user or password (${refused})`, SENTINEL_PASSWORD_FIX)
+}
+
+/** Redis has accepted the connection. */
+export function judgePassword(
+  { credentials, addresses }: Pick<RedisTarget, 'credentials' | 'addresses'>,
+  hasCertificate: boolean,
+): Finding {
+  if (credentials !== undefined) return ok('the broker signs in to Redis')
+  if (hasCertificate) return ok('the broker has a client certificate')
+  if (addresses.every(({ host }) => /^(localhost|127\.|::1$)/.test(host)))
+    return ok('Redis needs no password, on this machine')
+  return warn(
+    'Redis needs no password: whoever reaches it can end and count sessions, and reset limits',
+    'Give Gatehouse a user of its own (docs/operations.md#redis), and set it in REDIS_URL.',
+  )
+}
+
+/** DELETE /admin/sessions needs it, and nothing else. */
+async function checkScan(client: Client, key: string, hasOpsTokens: boolean): Promise<Finding> {
+  if (!hasOpsTokens) return skipped('there are neither OPS_TOKENS nor OPS_TOKEN')
+  const [node] = client instanceof Cluster ? client.nodes('master') : [client]
+  try {
+    await node?.scan('0', 'MATCH', key, 'COUNT', '1')
+    return ok('the Redis user may run SCAN')
+  } catch (error) {
+    return warn(
+      `Redis refuses SCAN (${codeOf(error)}), so DELETE /admin/sessions fails`,
+      'Give the Redis user +scan (docs/operations.md#redis).',
+    )
+  }
+}
+
 function judgeDatabase(code: string | undefined): Finding {
   if (code === undefined) return ok('the database of REDIS_URL exists')
   if (code === NO_DATABASE)
@@ -140,7 +262,7 @@ function judgeVersion(infos: readonly string[]): Finding {
   return ok(`Redis ${versions[0]}`)
 }
 
-function judgePolicy(infos: readonly string[]): Finding {
+export function judgePolicy(infos: readonly string[]): Finding {
   const policies = infos.map((info) => /^maxmemory_policy:([a-z-]{1,30})\s*$/m.exec(info)?.[1])
   const fix = 'Set maxmemory-policy to noeviction, and alert on used memory.'
   if (policies.includes(undefined))
@@ -151,8 +273,31 @@ function judgePolicy(infos: readonly string[]): Finding {
       'maxmemory is 0: Redis takes all memory of its machine, which may then end it',
       'Set maxmemory to less than the memory of the machine, and alert on used memory.',
     )
-  if (other === undefined) return ok('maxmemory-policy is noeviction')
+  if (other === undefined) return judgeMemory(infos) ?? ok('maxmemory-policy is noeviction')
   return fail(`maxmemory-policy is ${other}: Redis may delete sessions and limits when memory is full`, fix)
+}
+
+const SMALL_MEMORY_MB = 64
+const FULL_SHARE = 0.8
+
+/** Of the server with the least left. */
+function judgeMemory(infos: readonly string[]): Finding | undefined {
+  const numbers = infos.map((info) => {
+    const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)\\s*$`, 'm').exec(info)?.[1])
+    return { mb: Math.floor(read('maxmemory') / 1_048_576), share: read('used_memory') / read('maxmemory') }
+  })
+  const fullest = Math.max(...numbers.map(({ share }) => share).filter(Number.isFinite), 0)
+  if (fullest > FULL_SHARE)
+    return warn(
+      `${Math.round(fullest * 100)} % of maxmemory are used: when it is full, nobody can sign in`,
+      'Raise maxmemory (docs/operations.md#sizing), and look for keys of others in this Redis.',
+    )
+  const smallest = Math.min(...numbers.map(({ mb }) => mb).filter(Number.isFinite))
+  if (smallest >= SMALL_MEMORY_MB) return undefined
+  return warn(
+    `maxmemory is ${smallest} MB, which some thousand devices and sessions use up`,
+    'Raise maxmemory: docs/operations.md#sizing has the size of each record.',
+  )
 }
 
 const TTL_MS = 10_000

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { v4 as uuid } from 'uuid'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
-import { type Answer, reasonOf, sendOrFail } from './calls.ts'
+import { type Answer, reasonOf, sendOnce, sendOrFail } from './calls.ts'
 import type { Check, DoctorContext } from './check.ts'
 import { type Finding, fail, ok, skipped } from './finding.ts'
 import {
@@ -136,7 +136,7 @@ function deviceHashOf(events: readonly unknown[]): string | undefined {
 }
 
 function post(options: Options, path: string, body: object) {
-  return sendOrFail(options.api, { method: 'POST', path, headers: headersFor(options), body })
+  return sendOnce(options.api, { method: 'POST', path, headers: headersFor(options), body })
 }
 
 const headersFor = ({ config }: Options) => ({

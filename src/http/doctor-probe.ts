@@ -34,6 +34,14 @@ export const ProbeAnswer = z.object({
   origin: z.string().optional(),
   site: z.string().optional(),
   bodyBytes: z.number(),
+  /** As it arrives, without the question mark. Versions before 0.3.0 do not say this and the rest. */
+  query: z.string().optional(),
+  /** Of the connection on which the probe came. */
+  httpVersion: z.string().optional(),
+  /** Whether an earlier probe came on the same connection. */
+  reused: z.boolean().optional(),
+  /** What the broker finds in its Redis at the key of the probe. */
+  store: z.enum(['shared', 'missing', 'failed']).optional(),
 })
 export type ProbeAnswer = Readonly<z.infer<typeof ProbeAnswer>>
 
@@ -52,6 +60,8 @@ export interface AnswerProbesOptions {
   readonly signer: ProbeSigner
   readonly now: () => number
   readonly publicUrl: string
+  /** The value at the doctor's key with this nonce, in the Redis of the broker. */
+  readonly readKey: (nonce: string) => Promise<string | undefined>
 }
 
 /** For clocks that differ. */
@@ -60,7 +70,7 @@ const MAX_AGE_MS = 300_000
 /** The value of the header. The nonce consists of letters, digits and hyphens. */
 export function createProbe(
   { nonce, waitMs }: Probe,
-  { signer, now }: Omit<AnswerProbesOptions, 'publicUrl'>,
+  { signer, now }: Pick<AnswerProbesOptions, 'signer' | 'now'>,
 ): string {
   const probe = [now(), nonce, waitMs].join('.')
   return `${probe}.${signer.sign(probe)}`
@@ -70,18 +80,33 @@ export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner):
   return signer.verify(`answer.${nonce}`, proof) !== 'wrong'
 }
 
+/**
+ * The nonce of a probe that asks whether the broker and the doctor have the same Redis: before it,
+ * the doctor has written `storedValue` there. Such a probe, and no other request, costs a read.
+ */
+export const STORE_NONCE = 'store-'
+
+/** Shows nothing to a reader of Redis, and nobody else can write it. */
+export function storedValue(nonce: string, signer: ProbeSigner): string {
+  return signer.sign(`stored.${nonce}`)
+}
+
 /** Middleware for requests of every path with the header. */
 export function answerProbes(options: AnswerProbesOptions): RequestHandler {
+  const connections = new WeakSet<object>()
   return function answerProbes(req, res, next) {
     if (!(PROBE_HEADER in req.headers)) return next()
     const probe = readProbe(String(req.headers[PROBE_HEADER]), options)
-    return probe === undefined ? next() : answer(probe, options, req, res)
+    if (probe === undefined) return next()
+    const reused = connections.has(req.socket)
+    connections.add(req.socket)
+    return answer(probe, { ...options, reused }, req, res)
   }
 }
 
 async function answer(
   { nonce, waitMs }: Probe,
-  { signer, publicUrl }: AnswerProbesOptions,
+  { signer, publicUrl, readKey, reused }: AnswerProbesOptions & { readonly reused: boolean },
   req: Request,
   res: Response,
 ): Promise<void> {
@@ -100,8 +125,25 @@ async function answer(
     origin: req.headers.origin,
     site: req.get('sec-fetch-site'),
     bodyBytes,
+    query: req.originalUrl.split(/\?(.*)/s)[1] ?? '',
+    httpVersion: req.httpVersion,
+    reused,
+    store: nonce.startsWith(STORE_NONCE) ? await judgeStore(nonce, signer, readKey) : undefined,
   }
   sendJson(res.status(302), answer)
+}
+
+async function judgeStore(
+  nonce: string,
+  signer: ProbeSigner,
+  readKey: AnswerProbesOptions['readKey'],
+): Promise<'shared' | 'missing' | 'failed'> {
+  try {
+    const value = await readKey(nonce)
+    return value !== undefined && signer.verify(`stored.${nonce}`, value) !== 'wrong' ? 'shared' : 'missing'
+  } catch {
+    return 'failed' // the answer shows it, and the store has logged it
+  }
 }
 
 function readProbe(header: string, { signer, now }: AnswerProbesOptions): Probe | undefined {

@@ -11,6 +11,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { FORGED_ADDRESS, judgeClientAddress } from '../../src/doctor/client-address.ts'
 import { createTrustedProxies } from '../../src/http/request-context.ts'
 import { freePort, type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { deadPort, startStubUpstream } from '../support/stub-upstream.ts'
 import { diagnose, group, PATIENT } from './diagnose.ts'
 
@@ -98,6 +100,9 @@ const diagnosePublic = async (
 
 const OK = {
   reach: 'ok: the broker answers',
+  paths: 'ok: all paths that the configuration needs are passed, with their query',
+  redis: 'skipped: REDIS_URL is memory:, the embedded store',
+  keepalive: 'ok: the proxy keeps connections to the broker open',
   cookies: 'ok: the device cookie comes back',
   headers: 'ok: Origin, Sec-Fetch-Site and the client’s address arrive; a forged X-Forwarded-For is not used',
   ops: 'ok: the ops listener is not reachable through PUBLIC_URL',
@@ -164,7 +169,10 @@ test.each<[string, Rewrites, string]>([
     'warn: the broker does not say which address it takes for the client’s',
   ],
 ])('a proxy that %s', async (_, rewrites, headers) => {
-  expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, headers })
+  expect(await diagnosePublic(await proxy(rewrites))).toMatchObject({
+    ...{ reach: OK.reach, cookies: OK.cookies, ops: OK.ops },
+    headers,
+  })
 })
 
 test.each<[string, string | undefined | ((given?: string) => string | undefined), string]>([
@@ -225,7 +233,10 @@ test('a proxy that removes cookies, in one direction or the other', async () => 
   expect(toBroker.cookies).toMatch(/^fail: the device cookie does not come back/)
 })
 
-const NOT_CHECKED = { cookies: NOT_REACHED, headers: NOT_REACHED, ops: NOT_REACHED }
+const NOT_CHECKED = {
+  ...{ paths: NOT_REACHED, redis: NOT_REACHED, keepalive: NOT_REACHED },
+  ...{ cookies: NOT_REACHED, headers: NOT_REACHED, ops: NOT_REACHED },
+}
 const answering =
   (status: number): NonNullable<Rewrites['intercept']> =>
   async (req, res) => {
@@ -305,6 +316,89 @@ test('a broker with another PUBLIC_URL', async () => {
     reach: 'fail: the running broker has another PUBLIC_URL',
     ...NOT_CHECKED,
   })
+})
+
+test('PUBLIC_URL leads to Okta', async () => {
+  const upstream = await startSandboxUpstream()
+  cleanUps.push(upstream.close)
+  const { reach, paths } = await diagnosePublic(upstream.signInEnv.AUTHN_BASE_URL ?? '', {
+    AUTHN_BASE_URL: 'http://127.0.0.1:9',
+  })
+  expect([reach, paths]).toEqual(['fail: PUBLIC_URL leads to Okta itself, not to the broker', NOT_REACHED])
+})
+
+test('a connection that is reset once is tried again', async () => {
+  let resets = 0
+  const resetFirst: Rewrites = {
+    async intercept(req) {
+      if (resets > 0) return false
+      resets++
+      req.socket.resetAndDestroy()
+      return true
+    },
+  }
+  expect((await diagnosePublic(await proxy(resetFirst))).reach).toBe(OK.reach)
+  expect(resets).toBe(1)
+})
+
+test('a path that a variable needs and the proxy does not pass, and /app/v1, which it passes', async () => {
+  const hidden = when(({ url }) => /^\/(hooks|sso)\//.test(url ?? ''), 404)
+  const appTokens: Rewrites['intercept'] = async (req, res) => {
+    if (!req.url?.startsWith('/app/v1/')) return hidden(req, res)
+    res.writeHead(401, { 'content-type': 'application/json', 'www-authenticate': 'Bearer' })
+    res.end(JSON.stringify({ errorCode: 'E0000011' }))
+    return true
+  }
+  const intercept: Rewrites['intercept'] = async (req, res) =>
+    (await when(({ url }) => url?.startsWith('/forward-auth') === true, 404)(req, res)) ||
+    (await appTokens(req, res))
+  const results = await diagnosePublic(await proxy({ intercept }), {
+    EVENT_HOOK_SECRET: 'plainly-fake-event-hook-secret',
+  })
+  expect(results).toEqual({
+    ...OK,
+    paths: 'fail: not passed to the broker: /hooks/org-events (EVENT_HOOK_SECRET; HTTP 404)',
+    ops: 'warn: /app/v1 is public',
+  })
+})
+
+test.each<[string, Rewrites, Partial<typeof OK>]>([
+  [
+    'drops queries',
+    { path: (path) => path.replace(/\?.*/, '') },
+    {
+      paths:
+        'fail: the proxy drops or changes the query of /signin, /signin/step-up, /login/sessionCookieRedirect, /login/step-up/redirect, /sso/idps/doctor',
+    },
+  ],
+  [
+    'opens a connection for each request',
+    { request: () => ({ ...WRITTEN, connection: 'close' }) },
+    { keepalive: 'warn: the proxy opens a connection for each request (8 of 8)' },
+  ],
+  [
+    'adds Cache-Control: public',
+    { response: (headers) => ({ ...headers, 'cache-control': 'public, max-age=60' }) },
+    {
+      headers: 'fail: the proxy changes Cache-Control, so that caches may keep what is one user’s',
+    },
+  ],
+])('a proxy that %s', async (_, rewrites, expected) => {
+  expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, ...expected })
+})
+
+test('a broker on another Redis than the doctor’s, and on the same one', async () => {
+  const [own, other] = [await startRedis(), await startRedis()]
+  const broker = await startGatehouse({ env: { AUTHN_BASE_URL: 'http://127.0.0.1:9', REDIS_URL: own.url } })
+  cleanUps.push(own.stop, other.stop, broker.stop)
+  const checkRedis = async (REDIS_URL: string) =>
+    (await diagnose({ PUBLIC_URL: broker.url, REDIS_URL }))['public.redis']
+  expect(await checkRedis(own.url)).toBe('ok: the running broker uses this Redis')
+  const different =
+    'fail: the running broker, or one of its replicas, uses another Redis, database or key prefix than the doctor'
+  expect(await checkRedis(other.url)).toBe(different)
+  expect(await checkRedis(`${own.url}/1`)).toBe(different)
+  expect(await own.client().keys('gatehouse:doctor:*')).toEqual([])
 })
 
 test.each([

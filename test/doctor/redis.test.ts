@@ -8,6 +8,7 @@ import { startForwarder, withoutCommand } from '../support/forwarder.ts'
 import { makeCertificates } from '../support/redis-certificates.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
+import { startSentinels } from '../support/redis-sentinels.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
 import { deadPort } from '../support/stub-upstream.ts'
 import { diagnose, group } from './diagnose.ts'
@@ -35,6 +36,8 @@ const redisChecks = async (url: string, options = {}) =>
 const ALL_OK = {
   reach: 'ok: Redis answers',
   database: 'ok: the database of REDIS_URL exists',
+  password: expect.stringMatching(/^ok: /),
+  scan: 'skipped: there are neither OPS_TOKENS nor OPS_TOKEN',
   version: expect.stringMatching(/^ok: Redis \d+\.\d+$/),
   // as Redis starts
   policy: 'warn: maxmemory is 0: Redis takes all memory of its machine, which may then end it',
@@ -259,4 +262,29 @@ test('keys of the replicas: none of them fails, one of several is a warning', as
   expect(await withKeys(one, two)).toMatch(/^ok: SECRET_KEYS has the keys/)
   expect(await withKeys(two)).toMatch(/^warn: /)
   expect(await withKeys(Buffer.alloc(32, 'plainly-fake-three'))).toMatch(/^fail: SECRET_KEYS opens none/)
+})
+
+test('a user without SCAN: a warning if there is a token for DELETE /admin/sessions', async () => {
+  const redis = await server()
+  const scanAs = async (...rules: string[]) => {
+    const env = { REDIS_URL: await asUser(redis, ...rules), OPS_TOKEN: 'plainly-fake-ops-token' }
+    return group('redis', await diagnose(env)).scan
+  }
+  expect(await scanAs('~gatehouse:*', '+@all')).toBe('ok: the Redis user may run SCAN')
+  expect(await scanAs('~gatehouse:*', '+@all', '-scan')).toBe(
+    'warn: Redis refuses SCAN (NOPERM), so DELETE /admin/sessions fails',
+  )
+})
+
+test('Sentinel servers that do not know the name, or refuse the password', async () => {
+  const { url, stop } = await startSentinels({ replicas: 0, sentinels: 1, password: 'plainly-fake' })
+  cleanUps.push(stop)
+  const reachWith = async (at: string) => (await redisChecks(at, QUICK)).reach
+  expect(await reachWith(url)).toBe('ok: Redis answers')
+  expect(await reachWith(url.replace(/name=[\w-]+/, 'name=other'))).toBe(
+    'fail: no Sentinel server knows a primary of the name in REDIS_URL',
+  )
+  expect(await reachWith(`${url}&sentinelPassword=another-password`)).toBe(
+    'fail: the Sentinel servers refuse the user or password (WRONGPASS)',
+  )
 })

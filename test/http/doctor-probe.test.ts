@@ -1,6 +1,13 @@
-import { expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { answerProbes, createProbe, isProofOf, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
+import {
+  answerProbes,
+  createProbe,
+  isProofOf,
+  PROBE_HEADER,
+  STORE_NONCE,
+  storedValue,
+} from '../../src/http/doctor-probe.ts'
 import type { Route } from '../../src/http/route.ts'
 import { serve, useKeeper } from './serve.ts'
 
@@ -19,8 +26,18 @@ const responding = (method: Route['method'], path: string, status: number): Rout
   handle: (_req, res) => void res.status(status).end(),
 })
 
-async function ask(probe: string | string[], forwardedFor: string, method = 'GET', path = PROBE_PATH) {
-  const options = { signer: signer(), now: () => NOW, publicUrl: 'https://portal.example.com' }
+const neverRead = async () => {
+  throw new Error('only a probe that asks for it costs a read')
+}
+
+async function ask(
+  probe: string | string[],
+  forwardedFor: string,
+  method = 'GET',
+  path = PROBE_PATH,
+  readKey: (nonce: string) => Promise<string | undefined> = neverRead,
+) {
+  const options = { signer: signer(), now: () => NOW, publicUrl: 'https://portal.example.com', readKey }
   const broker = keep(
     await serve({
       before: [answerProbes(options)],
@@ -69,4 +86,26 @@ test.each([
 ])('the answer to X-Forwarded-For %s', async (forwardedFor, answer) => {
   for (const sentAt of [NOW, NOW - 4 * MINUTE_MS, NOW + 4 * MINUTE_MS])
     expect((await ask(probeAt(sentAt), forwardedFor)).json).toMatchObject(answer)
+})
+
+test('the answer has the query as it arrives, and says whether the connection was used before', async () => {
+  const { json } = await ask(probeAt(NOW), '198.51.100.7', 'GET', `${PROBE_PATH}?a=%2F&b=`)
+  expect(json).toMatchObject({ query: 'a=%2F&b=', httpVersion: '1.1', reused: false })
+  expect(json).not.toHaveProperty('store')
+})
+
+describe('a probe that asks whether broker and doctor have the same Redis', () => {
+  const nonce = `${STORE_NONCE}0123`
+  const header = createProbe({ nonce, waitMs: 0 }, { signer: signer(), now: () => NOW })
+
+  test.each<[string, (nonce: string) => Promise<string | undefined>, string]>([
+    ['finds what the doctor has written', async (name) => storedValue(name, signer()), 'shared'],
+    ['finds nothing', async () => undefined, 'missing'],
+    ['finds what was written with another key', async (name) => storedValue(name, signer(8)), 'missing'],
+    ['finds what was written for another probe', async () => storedValue('other', signer()), 'missing'],
+    ['cannot read', async () => Promise.reject(new Error('down')), 'failed'],
+  ])('the broker %s', async (_, readKey, store) => {
+    const { json } = await ask(header, '198.51.100.7', 'GET', PROBE_PATH, readKey)
+    expect(json).toMatchObject({ store })
+  })
 })
