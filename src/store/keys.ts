@@ -204,7 +204,7 @@ export const KEYS = {
   doctorProbe: {
     pattern: 'doctor:{*}',
     names: ['random'],
-    content: 'a key of `--doctor`, which deletes it',
+    content: 'a key of `--doctor`, which deletes it. A broker that answers at `PUBLIC_URL` reads it',
     life: '10 seconds',
   },
   closing: {

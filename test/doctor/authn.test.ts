@@ -156,7 +156,7 @@ test.each<[string, StubListener, string]>([
   [
     'a rate limit',
     answer(new StubError(429, 'E0000047')),
-    'warn: Okta’s response does not show whether the token is valid',
+    'warn: the org’s rate limit is used up (HTTP 429), so the API token is not checked',
   ],
   ['a page', html(200), 'warn: Okta’s response does not show whether the token is valid'],
 ])('%s', async (_, listener, token) => {

@@ -35,16 +35,15 @@ const Report = z.strictObject({
 
 /** Every check, in order. */
 const NAMES = [
-  ...['reach', 'database', 'version', 'policy', 'scripts', 'write', 'keys', 'latency'].map(
-    (name) => `redis.${name}`,
-  ),
+  ...[
+    ...['reach', 'database', 'password', 'version', 'policy', 'scripts', 'scan', 'write', 'keys'],
+    'latency',
+  ].map((name) => `redis.${name}`),
   ...['reach', 'tls', 'clock', 'token', 'language', 'users', 'pipeline', 'forwarded_for', 'device_token'].map(
     (name) => `authn.${name}`,
   ),
   ...['reach', 'key', 'team', 'user', 'key_expiry'].map((name) => `pam.${name}`),
-  'public.reach',
-  'public.cookies',
-  'public.headers',
+  ...['reach', 'paths', 'redis', 'keepalive', 'cookies', 'headers'].map((name) => `public.${name}`),
   'ops.closed',
 ]
 
@@ -81,7 +80,8 @@ test('around a running broker no check fails, exit code 0', async () => {
   const { checks } = Report.parse(JSON.parse(out))
   expect(checks.map(({ name }) => name)).toEqual(NAMES)
   expect(checks.filter(({ status }) => status === 'fail')).toEqual([])
-  for (const name of ['authn.forwarded_for', 'authn.device_token'])
+  const shown = ['authn.forwarded_for', 'authn.device_token', 'public.paths', 'public.redis', 'public.keepalive']
+  for (const name of shown)
     expect(checks).toContainEqual(expect.objectContaining({ name, status: 'ok' }))
   expect(code).toBe(0)
   for (const secret of [
