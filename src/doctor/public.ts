@@ -7,8 +7,8 @@ import { FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.
 import { type Finding, fail, ok, skipped } from './finding.ts'
 import { checkKeepAlive } from './keep-alive.ts'
 import { opsChecks } from './ops.ts'
-import { createProbes, outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
 import { checkPaths } from './paths.ts'
+import { createProbes, outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
 import { causeOf, checkReach, NO_ANSWER_FIX, type Reached } from './reach.ts'
 import { checkSharedStore } from './shared-store.ts'
 
@@ -143,10 +143,7 @@ async function checkHeaders(
   return fail([...problems, address.detail].join('; '), `${fix} ${address.fix}`)
 }
 
-export function headerProblems(
-  { response, answer }: Probed,
-  { headers }: Pick<Answer, 'headers'>,
-): string[] {
+export function headerProblems({ response, answer }: Probed, { headers }: Pick<Answer, 'headers'>): string[] {
   const allowed = response.headers['access-control-allow-origin']
   const caching = String(headers['cache-control'] ?? '')
   return [

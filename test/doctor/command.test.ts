@@ -80,9 +80,14 @@ test('around a running broker no check fails, exit code 0', async () => {
   const { checks } = Report.parse(JSON.parse(out))
   expect(checks.map(({ name }) => name)).toEqual(NAMES)
   expect(checks.filter(({ status }) => status === 'fail')).toEqual([])
-  const shown = ['authn.forwarded_for', 'authn.device_token', 'public.paths', 'public.redis', 'public.keepalive']
-  for (const name of shown)
-    expect(checks).toContainEqual(expect.objectContaining({ name, status: 'ok' }))
+  const shown = [
+    'authn.forwarded_for',
+    'authn.device_token',
+    'public.paths',
+    'public.redis',
+    'public.keepalive',
+  ]
+  for (const name of shown) expect(checks).toContainEqual(expect.objectContaining({ name, status: 'ok' }))
   expect(code).toBe(0)
   for (const secret of [
     upstream.sandbox.apiToken,

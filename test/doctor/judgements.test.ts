@@ -210,7 +210,11 @@ describe('headers through the proxy', () => {
 
   test.each<[string, string[], string[]]>([
     ['all arrive', problems(GOOD), []],
-    ['an Origin that is rewritten', problems({ ...GOOD, origin: 'https://other.example' }), ['the proxy changes Origin']],
+    [
+      'an Origin that is rewritten',
+      problems({ ...GOOD, origin: 'https://other.example' }),
+      ['the proxy changes Origin'],
+    ],
     ['no Origin', problems({ site: 'cross-site' }), ['Origin does not arrive']],
     ['a rewritten Sec-Fetch-Site', problems({ ...GOOD, site: 'none' }), ['the proxy changes Sec-Fetch-Site']],
     ['Cache-Control: public is added', problems(GOOD, { 'cache-control': 'no-store, public' }), [CACHING]],
