@@ -18,7 +18,7 @@ const DEADLINES = { checkMs: 6000, totalMs: 26_000, closeMs: 1000, logMs: 12_000
  */
 const CLIENT_SHARE = 0.7
 
-/** Checks everything around the broker. It changes nothing but one key of its own in Redis. */
+/** Checks everything around the broker. It changes nothing but keys of its own in Redis. */
 export function runDoctor(config: Config, options: DoctorOptions = {}): Promise<CheckResult[]> {
   const { deadlines = DEADLINES, now = Date.now, ...user } = options
   const timeoutMs = deadlines.checkMs * CLIENT_SHARE

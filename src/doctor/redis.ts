@@ -160,9 +160,15 @@ async function checkSentinels(options: RedisClientOptions): Promise<Finding | un
     const client = new RedisClient({
       ...sentinel.credentials,
       ...(tls ? { tls: { ca, cert, key } } : {}),
-      ...{ host, port, connectTimeout: connectTimeoutMs / 2, commandTimeout: commandTimeoutMs / 2 },
-      ...{ lazyConnect: true, enableReadyCheck: false, disableClientInfo: true },
-      ...{ retryStrategy: () => null, maxRetriesPerRequest: 0 },
+      host,
+      port,
+      connectTimeout: connectTimeoutMs / 2,
+      commandTimeout: commandTimeoutMs / 2,
+      lazyConnect: true,
+      enableReadyCheck: false,
+      disableClientInfo: true,
+      retryStrategy: () => null,
+      maxRetriesPerRequest: 0,
     })
     let reported: unknown
     client.on('error', (error) => {

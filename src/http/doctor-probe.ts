@@ -34,7 +34,9 @@ export const ProbeAnswer = z.object({
   origin: z.string().optional(),
   site: z.string().optional(),
   bodyBytes: z.number(),
-  /** As it arrives, without the question mark. Versions before 0.3.0 do not say this and the rest. */
+  /**
+   * As it arrives, without the question mark. Versions before 0.3.0 do not say this and the rest.
+   */
   query: z.string().optional(),
   /** Of the connection on which the probe came. */
   httpVersion: z.string().optional(),

@@ -113,11 +113,16 @@ describe('the paths that the proxy must pass', () => {
   })
 
   const answer = (path: string, query: string | undefined = QUERY) => ({
-    ...{ proof: '', path, publicUrl: '', address: '203.0.113.9', bodyBytes: 0 },
+    proof: '',
+    path,
+    publicUrl: '',
+    address: '203.0.113.9',
+    bodyBytes: 0,
     ...(query === undefined ? {} : { query }),
   })
   const asked = (path: string, found: ReturnType<typeof answer> | number, neededBy?: string): AskedPath => ({
-    ...{ path, neededBy },
+    path,
+    neededBy,
     probed:
       typeof found === 'number'
         ? { response: response(found), answer: undefined }

@@ -170,7 +170,9 @@ test.each<[string, Rewrites, string]>([
   ],
 ])('a proxy that %s', async (_, rewrites, headers) => {
   expect(await diagnosePublic(await proxy(rewrites))).toMatchObject({
-    ...{ reach: OK.reach, cookies: OK.cookies, ops: OK.ops },
+    reach: OK.reach,
+    cookies: OK.cookies,
+    ops: OK.ops,
     headers,
   })
 })
@@ -234,8 +236,12 @@ test('a proxy that removes cookies, in one direction or the other', async () => 
 })
 
 const NOT_CHECKED = {
-  ...{ paths: NOT_REACHED, redis: NOT_REACHED, keepalive: NOT_REACHED },
-  ...{ cookies: NOT_REACHED, headers: NOT_REACHED, ops: NOT_REACHED },
+  paths: NOT_REACHED,
+  redis: NOT_REACHED,
+  keepalive: NOT_REACHED,
+  cookies: NOT_REACHED,
+  headers: NOT_REACHED,
+  ops: NOT_REACHED,
 }
 const answering =
   (status: number): NonNullable<Rewrites['intercept']> =>
