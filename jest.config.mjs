@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+
 /**
  * Compiles everything to CommonJS, packages that are only ES modules included; types are checked by
  * `npm run check`.
@@ -23,5 +25,6 @@ export default {
   // setImmediate: messages between tabs do not wait for a timer
   fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] },
   testTimeout: 240_000,
-  maxWorkers: '200%', // many tests wait for processes, pages and stores
+  // many tests wait for processes, pages and stores. Jest reads '200%' as 200 workers
+  maxWorkers: 2 * availableParallelism(),
 }
