@@ -19,7 +19,7 @@ export default {
     ],
   },
   transformIgnorePatterns: [
-    '/node_modules/(?!(uuid|jose|p-limit|yocto-queue|httpxy|@seriousme/openapi-schema-validator)/)',
+    '/node_modules/(?!(uuid|jose|p-limit|yocto-queue|httpxy|@seriousme/openapi-schema-validator|@opentelemetry/otlp-exporter-base)/)',
   ],
   reporters: ['default', '<rootDir>/scripts/jest-result.mjs'],
   // setImmediate: messages between tabs do not wait for a timer

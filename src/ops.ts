@@ -59,7 +59,9 @@ function opsRoutes({ health, metrics, revision }: OpsOptions): Route[] {
       sendJson(res.status(readiness.ready ? 200 : 503), readiness)
     }),
     get('/metrics', async (_req, res) => {
-      metrics.ready.set(health.readiness().ready ? 1 : 0)
+      const { ready, checks } = health.readiness()
+      metrics.ready.set(ready ? 1 : 0)
+      metrics.storeFailing.set(checks.store === 'failing' ? 1 : 0)
       res.type(metrics.registry.contentType).send(await metrics.registry.metrics())
     }),
     get('/openapi.json', (_req, res) => res.sendFile('openapi.json', { root: DOCS, cacheControl: false })),

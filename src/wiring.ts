@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { v4 as uuid } from 'uuid'
 import { createApp } from './app.ts'
 import type { AuthnConstants } from './authn/authn-options.ts'
 import { createDeviceCookie } from './authn/browser/client.ts'
@@ -72,9 +73,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const { tunables, publicUrl } = config
   const { logStream, now = Date.now, constants = {} } = options
   const metrics = createMetrics()
-  const log = createLogger({ level: config.logLevel, now, metrics, stream: logStream })
+  const instanceId = uuid()
+  const log = createLogger({ level: config.logLevel, now, metrics, stream: logStream, instanceId })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
-  const tracing = config.tracing && options.createTracing?.({ ...config.tracing, log })
+  const tracing = config.tracing && options.createTracing?.({ ...config.tracing, instanceId, log })
   const common = { log, metrics, now, constants, tracing }
   const store = createStore(config, common)
   const masterKeys = config.secretKeys.value
@@ -264,6 +266,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }
       else log.info(change.event)
     },
     onFailure: () => metrics.storeFailures.inc(),
+    onReply: (group, seconds) => metrics.storeCommandDuration.observe({ group }, seconds),
     traced: tracing?.waitForRedis,
   })
 }

@@ -18,10 +18,15 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   upstreamTokenRefused: '**1: page someone**',
   storeFailures:
     'an increase that lasts for minutes. Every operation that ended in 503 is counted, including those of the check every 5 s. The loss of an idle connection is only logged (`store_disconnected`)',
+  storeFailing: '1 for a minute: [Redis is unavailable](operations.md#redis-is-unavailable)',
+  storeCommandDuration:
+    'the 99th percentile of `read` and `write` above 50 ms: Redis is busy, swapping or far away, or the replica’s CPU is busy, as the wait for the event loop is included',
   clockOffset:
     'more than 30 s, in either direction: [the clock of a replica is wrong](operations.md#a-clock-is-wrong)',
   signInSteps:
     'a sharp rise of E0000004, E0000207 or E0000068: attackers guess passwords or codes; of `address_blocked`: [the org refuses an address](operations.md#okta-refuses-an-address); of E0000240 or E0000241: the agent of a directory does not answer',
+  sessionChecks:
+    'a sudden rise of the share of `no_session` while `session` falls: [everyone is signed out](operations.md#everyone-is-signed-out). Some are normal: browsers keep the cookie of an expired session. Requests without a session cookie are not counted',
   sessionsOpened: 'a drop to zero during working hours',
   sessionsEnded:
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',

@@ -41,13 +41,14 @@ export interface LoggerOptions {
    */
   readonly metrics?: Pick<Metrics, 'logEvents' | 'logLinesLost'>
   readonly now?: () => number
+  /** Of this process, in audit lines. */
+  readonly instanceId?: string
 }
 
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, metrics, now = Date.now } = options
+  const { level, metrics, now = Date.now, instanceId = uuid() } = options
   const stream = options.stream ?? new LogOutput((lines) => metrics?.logLinesLost.inc(lines))
   const traceIds = new LRUCache<string, string>({ max: MAX_TRACES })
-  const process = uuid()
   let sequence = 0
 
   function toLine({ level, event, fields, error }: Entry): Line {
@@ -56,7 +57,7 @@ export function createLogger(options: LoggerOptions): Logger {
     const line: Line = { time, level: isAudit ? 'info' : level, ...SOURCE, event }
     addFields(line, fields, isAudit ? AUDIT_EVENTS[event].shape : LOG_FIELDS)
     if (error !== undefined) addError(line, error)
-    if (isAudit) Object.assign(line, { audit: true, process, sequence: ++sequence })
+    if (isAudit) Object.assign(line, { audit: true, process: instanceId, sequence: ++sequence })
     if (typeof fields.requestId === 'string') line.trace_id = traceIds.get(fields.requestId)
     return line
   }

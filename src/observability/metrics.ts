@@ -31,6 +31,13 @@ const METRICS = {
     'store_failures_total',
     'Store operations that failed: Redis refused them, was unreachable or too slow',
   ),
+  storeFailing: gauge('store_failing', '1 while the check of Redis fails, as `store` in /readyz'),
+  storeCommandDuration: histogram(
+    'store_command_duration_seconds',
+    'Duration of commands to Redis, failed ones included, by group: read, write, script, scan',
+    ['group'],
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+  ),
   clockOffset: gauge(
     'clock_offset_seconds',
     'How far the clock of this replica is ahead of the one of Redis (`store`) or of an upstream’s last `Date`',
@@ -44,6 +51,11 @@ const METRICS = {
     'recoveries_refused_total',
     'Recoveries that Okta refused to start, by error code; the client is not told',
     ['code'],
+  ),
+  sessionChecks: counter(
+    'session_checks_total',
+    'Session cookies that were checked, by result: session, no_session',
+    ['result'],
   ),
   sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
   sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
@@ -143,7 +155,12 @@ function gauge<Label extends string = never>(name: string, help: string, labelNa
   return (registers: Registry[]) => new Gauge({ name: PREFIX + name, help, labelNames, registers })
 }
 
-function histogram<Label extends string>(name: string, help: string, labelNames: readonly Label[]) {
+function histogram<Label extends string>(
+  name: string,
+  help: string,
+  labelNames: readonly Label[],
+  buckets?: number[],
+) {
   return (registers: Registry[]) =>
-    new Histogram({ name: PREFIX + name, help, labelNames, registers, buckets: SECONDS })
+    new Histogram({ name: PREFIX + name, help, labelNames, registers, buckets: buckets ?? SECONDS })
 }

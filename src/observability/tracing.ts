@@ -29,6 +29,8 @@ export interface TracingOptions {
   /** For the collector. */
   readonly headers: { readonly value: Readonly<Record<string, string>> } | undefined
   readonly serviceName: string
+  /** Of this process. */
+  readonly instanceId: string
   /** `OTEL_TRACES_SAMPLER`, as OpenTelemetry defines it. */
   readonly sampler: string
   /** The part of traces that a `traceidratio` sampler exports, from 0 to 1. */
@@ -81,8 +83,12 @@ export function createTracing(options: TracingOptions) {
     },
 
     /** The client span of a wait for Redis. */
-    waitForRedis<Reply>(reply: Promise<Reply>): Promise<Reply> {
-      const span = startChild('redis', { 'db.system.name': 'redis' })
+    waitForRedis<Reply>(reply: Promise<Reply>, command: string, script?: string): Promise<Reply> {
+      const span = startChild(script === undefined ? command : `${command} ${script}`, {
+        'db.system.name': 'redis',
+        'db.operation.name': command,
+        'db.stored_procedure.name': script,
+      })
       const fail = (error: unknown) => endSpan(span, innermostFailure(error)?.outcome ?? '_OTHER')
       reply.then(() => endSpan(span), fail)
       return reply
@@ -140,7 +146,7 @@ function endSpan(span: Span, errorType?: string): void {
  */
 const EXPORT_LIMIT_MS = 2000
 
-function createProvider({ endpoint, headers, serviceName, sampler, ratio, log }: TracingOptions) {
+function createProvider({ endpoint, headers, serviceName, instanceId, sampler, ratio, log }: TracingOptions) {
   const exporter = new OTLPTraceExporter({
     url: `${endpoint}/v1/traces`,
     headers: { ...headers?.value },
@@ -149,7 +155,11 @@ function createProvider({ endpoint, headers, serviceName, sampler, ratio, log }:
   const part = sampler.endsWith('always_on') ? 1 : sampler.endsWith('always_off') ? 0 : ratio
   const root = new TraceIdRatioBasedSampler(part)
   return new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': VERSION }),
+    resource: resourceFromAttributes({
+      'service.name': serviceName,
+      'service.version': VERSION,
+      'service.instance.id': instanceId,
+    }),
     sampler: sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root,
     spanProcessors: [new BatchSpanProcessor({ exporter: logFailures(exporter, log) })],
   })

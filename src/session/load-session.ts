@@ -3,7 +3,7 @@ import session from 'express-session'
 import { createSigner } from '../crypto/keys.ts'
 import { logHash } from '../login-names.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
-import { auditFields, type Session, type SessionsOptions } from './session.ts'
+import { auditFields, remainingMs, type Session, type SessionsOptions } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -18,7 +18,7 @@ export interface LoadSessionOptions extends SessionsOptions {
  * generate a session that is never saved.
  */
 export function createLoadSession(options: LoadSessionOptions, { expressStore: store }: SessionStore) {
-  const { sessionCookie, voidTimes } = options
+  const { sessionCookie, voidTimes, metrics } = options
   const isFromItsDevice = createDeviceCheck(options)
   const middlewareFor = (name: string) =>
     session({
@@ -44,10 +44,12 @@ export function createLoadSession(options: LoadSessionOptions, { expressStore: s
     const [voidBeforeMs] = await Promise.all([voidTimes.timeFor(req.sessionID), loading])
     const { stored } = req.session
     leaveUnchanged(req)
-    if (stored === undefined) return
-    const { id, session } = stored
     const isValid =
-      id === req.sessionID && !voidTimes.isVoid(session, voidBeforeMs) && isFromItsDevice(req, session)
+      stored?.id === req.sessionID &&
+      !voidTimes.isVoid(stored.session, voidBeforeMs) &&
+      isFromItsDevice(req, stored.session) &&
+      remainingMs(stored.session, options) > 0
+    metrics.sessionChecks.inc({ result: isValid ? 'session' : 'no_session' })
     if (isValid) req.stored = stored
   }
 }

@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 
 export interface OpenStoreOptions
   extends Omit<RedisClientOptions, 'target'>,
-    Pick<RedisStoreOptions, 'keyPrefix' | 'onFailure' | 'traced'> {
+    Pick<RedisStoreOptions, 'keyPrefix' | 'onFailure' | 'onReply' | 'traced'> {
   readonly url: string
   /** Milliseconds since 1970, for the embedded store. Redis uses its own clock. */
   readonly now?: () => number

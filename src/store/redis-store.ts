@@ -8,6 +8,7 @@ import { KEY_PREFIX, KEYS, keyOf } from './keys.ts'
 import type { LockedRecords } from './locked-records.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
+import { SCRIPTS } from './redis-scripts.ts'
 import type { Store } from './store.ts'
 import { roundUpTtl } from './time-to-live.ts'
 import type { Values } from './values.ts'
@@ -19,9 +20,31 @@ export interface RedisStoreOptions {
   readonly connectTimeoutMs: number
   /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
+  /** Called with the duration of each command, a failed one included. */
+  readonly onReply?: (group: CommandGroup, seconds: number) => void
   /** Adds the span of a wait for Redis, if there are traces. */
-  readonly traced?: WaitForReply | undefined
+  readonly traced?: Traced | undefined
 }
+
+/** For metrics. */
+export type CommandGroup = 'read' | 'write' | 'script' | 'scan'
+
+export type Traced = <Reply>(reply: Promise<Reply>, command: string, script?: string) => Promise<Reply>
+
+const GROUPS = {
+  GET: 'read',
+  HGETALL: 'read',
+  TIME: 'read',
+  SET: 'write',
+  DEL: 'write',
+  HDEL: 'write',
+  SCAN: 'scan',
+} as const
+
+type Script = keyof typeof SCRIPTS
+type Command = keyof typeof GROUPS | Script
+
+const isScript = (command: Command): command is Script => Object.hasOwn(SCRIPTS, command)
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
 export function createRedisStore({
@@ -29,19 +52,26 @@ export function createRedisStore({
   keyPrefix = KEY_PREFIX,
   connectTimeoutMs,
   onFailure = () => {},
+  onReply = () => {},
   traced = (reply) => reply,
 }: RedisStoreOptions): Store {
   if (redis instanceof Cluster) redis.on('+node', batchWrites)
   else batchWrites(redis)
-  const execute: WaitForReply = async (reply) => {
+  const execute = async <Reply>(reply: Promise<Reply>, group?: CommandGroup): Promise<Reply> => {
+    const startedAt = performance.now()
     try {
       return await reply
     } catch (error) {
       onFailure()
       throw toStoreError(error)
+    } finally {
+      if (group !== undefined) onReply(group, (performance.now() - startedAt) / 1000)
     }
   }
-  const run: WaitForReply = (reply) => traced(execute(reply))
+  const run: WaitForReply = (command, reply) =>
+    isScript(command)
+      ? traced(execute(reply, 'script'), 'EVALSHA', command)
+      : traced(execute(reply, GROUPS[command]), command)
   const operations = {
     ...createValues(redis, run),
     ...createLockedRecords(redis, run),
@@ -54,12 +84,12 @@ export function createRedisStore({
     ...operations,
 
     async ping() {
-      await run(connected(redis, connectTimeoutMs))
+      await execute(connected(redis, connectTimeoutMs))
       await probeStore(operations, keyOf({ keyPrefix }, KEYS.readinessProbe, uuid()))
     },
 
     async time() {
-      const [seconds, microseconds] = await run(redis.time())
+      const [seconds, microseconds] = await run('TIME', redis.time())
       return Number(seconds) * 1000 + Number(microseconds) / 1000
     },
 
@@ -124,34 +154,37 @@ type Client = Redis | Cluster
 /**
  * Waits for the reply to a command. That of the store throws `storeUnavailable` for any failure.
  */
-type WaitForReply = <Reply>(reply: Promise<Reply>) => Promise<Reply>
+type WaitForReply = <Reply>(command: Command, reply: Promise<Reply>) => Promise<Reply>
 
 function createValues(redis: Client, run: WaitForReply): Values {
   return {
-    get: async (key) => (await run(redis.get(key))) ?? undefined,
+    get: async (key) => (await run('GET', redis.get(key))) ?? undefined,
 
     async set(key, value, ttlMs, when) {
       const ttl = roundUpTtl(ttlMs)
-      if (when === 'absent') return (await run(redis.set(key, value, 'PX', ttl, 'NX'))) !== null
-      if (when === 'present') return (await run(redis.set(key, value, 'PX', ttl, 'XX'))) !== null
-      await run(redis.set(key, value, 'PX', ttl))
+      if (when === 'absent') return (await run('SET', redis.set(key, value, 'PX', ttl, 'NX'))) !== null
+      if (when === 'present') return (await run('SET', redis.set(key, value, 'PX', ttl, 'XX'))) !== null
+      await run('SET', redis.set(key, value, 'PX', ttl))
       return true
     },
 
-    raise: async (key, value, ttlMs) => (await run(redis.raise(key, value, roundUpTtl(ttlMs)))) === 1,
+    raise: async (key, value, ttlMs) =>
+      (await run('raise', redis.raise(key, value, roundUpTtl(ttlMs)))) === 1,
 
     swap: async (key, value, ttlMs) =>
-      (await run(redis.set(key, value, 'PX', roundUpTtl(ttlMs), 'GET'))) ?? undefined,
+      (await run('SET', redis.set(key, value, 'PX', roundUpTtl(ttlMs), 'GET'))) ?? undefined,
 
     replaceIf: async (key, expected, value, ttlMs) =>
-      (await run(redis.replaceIf(key, expected, value, roundUpTtl(ttlMs)))) === 1,
+      (await run('replaceIf', redis.replaceIf(key, expected, value, roundUpTtl(ttlMs)))) === 1,
 
-    delete: async (key) => (await run(redis.del(key))) === 1,
-    deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
+    delete: async (key) => (await run('DEL', redis.del(key))) === 1,
+    deleteIf: async (key, expected) => (await run('deleteIf', redis.deleteIf(key, expected))) === 1,
 
     async deleteAll(prefix) {
       const servers = serversOf(redis)
-      const counts = await Promise.all(servers.map((server) => run(deleteScanned(redis, server, prefix))))
+      const counts = await Promise.all(
+        servers.map((server) => run('SCAN', deleteScanned(redis, server, prefix))),
+      )
       return counts.reduce((sum, count) => sum + count, 0)
     },
   }
@@ -188,7 +221,10 @@ function createLockedRecords(redis: Client, run: WaitForReply): LockedRecords {
   return {
     async acquire({ lockKey, recordKey, token, lockTtlMs }) {
       assertOneSlot(lockKey, recordKey)
-      const [holder, record] = await run(redis.acquire(lockKey, recordKey, token, roundUpTtl(lockTtlMs)))
+      const [holder, record] = await run(
+        'acquire',
+        redis.acquire(lockKey, recordKey, token, roundUpTtl(lockTtlMs)),
+      )
       return { holder, record: record ?? undefined }
     },
 
@@ -201,7 +237,7 @@ function createLockedRecords(redis: Client, run: WaitForReply): LockedRecords {
         shared.value,
         roundUpTtl(shared.ttlMs),
       ]
-      return (await run(redis.commit(lockKey, recordKey, shared.key, ...args))) === 1
+      return (await run('commit', redis.commit(lockKey, recordKey, shared.key, ...args))) === 1
     },
   }
 }
@@ -209,9 +245,9 @@ function createLockedRecords(redis: Client, run: WaitForReply): LockedRecords {
 function createIndexes(redis: Client, run: WaitForReply): Indexes {
   return {
     indexPut: async (key, field, value, ttlMs) =>
-      run(redis.indexPut(key, value, roundUpTtl(ttlMs), ...[field].flat())),
-    indexAll: async (key) => run(redis.hgetall(key)),
-    indexRemove: async (key, field) => (await run(redis.hdel(key, field))) === 1,
+      run('indexPut', redis.indexPut(key, value, roundUpTtl(ttlMs), ...[field].flat())),
+    indexAll: async (key) => run('HGETALL', redis.hgetall(key)),
+    indexRemove: async (key, field) => (await run('HDEL', redis.hdel(key, field))) === 1,
   }
 }
 
@@ -225,6 +261,7 @@ function createCounters(redis: Client, run: WaitForReply): AttemptCounters {
       const keys = override ? [keyPrefix, override.ifKeyExists] : [keyPrefix]
       const { unlessKeyExists = '', toTtlMs = 0 } = shorten ?? {}
       const [overridden, full, leftMs, windowIds, late, isShort] = await run(
+        'countAttempt',
         redis.countAttempt(keys.length, ...keys, newWindowId(), notAfterMs, lists, unlessKeyExists, toTtlMs),
       )
       const asked = overridden === 1 ? (override?.windows ?? []) : windows
@@ -241,7 +278,8 @@ function createCounters(redis: Client, run: WaitForReply): AttemptCounters {
     },
 
     async refundAttempt(keyPrefix, counted) {
-      if (counted.length > 0) await run(redis.refundAttempt(keyPrefix, JSON.stringify(counted)))
+      if (counted.length > 0)
+        await run('refundAttempt', redis.refundAttempt(keyPrefix, JSON.stringify(counted)))
     },
 
     async clearWindows(keyPrefix, windows, markers) {
@@ -249,8 +287,11 @@ function createCounters(redis: Client, run: WaitForReply): AttemptCounters {
       if (markers) {
         const { keys, ttlMs } = markers
         assertOneSlot(keyPrefix, ...keys)
-        await run(redis.clearWindows(1 + keys.length, keyPrefix, ...keys, windowKeys, roundUpTtl(ttlMs)))
-      } else if (windows.length > 0) await run(redis.clearWindows(1, keyPrefix, windowKeys))
+        await run(
+          'clearWindows',
+          redis.clearWindows(1 + keys.length, keyPrefix, ...keys, windowKeys, roundUpTtl(ttlMs)),
+        )
+      } else if (windows.length > 0) await run('clearWindows', redis.clearWindows(1, keyPrefix, windowKeys))
     },
   }
 }

@@ -225,18 +225,19 @@ test('there is no Secret, and a secret is only a path', () => {
 test('alerts and dashboard are the files of the chart, of which there is one copy', () => {
   const runbookUrl = 'https://docs.example.com/operations.md'
   const objects = renderChart({ env: REQUIRED, monitoring: { enabled: true, dashboard: true, runbookUrl } })
-  const alerts = readProject(`${CHART}/files/alerts.yaml`)
   const address = 'https://portal.example.com/gatehouse/docs/operations.md'
-  const [expected] = parseAllDocuments(alerts.replaceAll(address, runbookUrl)).map((document) =>
-    document.toJS(),
-  )
-  expect(objectOf('PrometheusRule', objects).spec).toEqual(expected)
+  const expected = ['alerts.yaml', 'objectives.yaml'].flatMap((name) => {
+    const rules = readProject(`${CHART}/files/${name}`).replaceAll(address, runbookUrl)
+    return parseAllDocuments(rules).map((document) => document.toJS())
+  })
+  const rules = objects.filter(({ kind }) => kind === 'PrometheusRule')
+  expect(rules.map(({ spec }) => spec)).toEqual(expected)
   expect(JSON.stringify(expected)).not.toContain(address)
   const { data } = z.object({ data: labels }).parse(objectOf('ConfigMap', objects))
   expect(data['gatehouse.json']?.trim()).toBe(readProject(`${CHART}/files/dashboard.json`).trim())
   const files = readdirSync('deploy', { recursive: true, encoding: 'utf8' })
-  expect(files.filter((path) => /alerts\.ya?ml$|dashboard\.json$/.test(path)).sort()).toEqual(
-    ['alerts.yaml', 'dashboard.json'].map((name) => `helm/gatehouse/files/${name}`),
+  expect(files.filter((path) => /(?:alerts|objectives)\.ya?ml$|dashboard\.json$/.test(path)).sort()).toEqual(
+    ['alerts.yaml', 'dashboard.json', 'objectives.yaml'].map((name) => `helm/gatehouse/files/${name}`),
   )
 })
 

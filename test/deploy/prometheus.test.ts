@@ -12,10 +12,15 @@ const rule = z.strictObject({
   labels: z.strictObject({ severity: z.enum(['critical', 'warning', 'info']) }),
   annotations: z.strictObject({ summary: z.string(), runbook_url: z.string() }),
 })
-const alerts = z
-  .object({ groups: z.array(z.object({ name: z.string(), rules: z.array(rule) })) })
-  .parse(readYaml('deploy/helm/gatehouse/files/alerts.yaml'))
-  .groups.flatMap(({ rules }) => rules)
+const record = z.strictObject({ record: z.string(), expr: z.string() })
+const ruleFile = z.object({
+  groups: z.array(z.object({ name: z.string(), rules: z.array(z.union([rule, record])) })),
+})
+const rules = ['alerts', 'objectives'].flatMap((name) =>
+  ruleFile.parse(readYaml(`deploy/helm/gatehouse/files/${name}.yaml`)).groups.flatMap((group) => group.rules),
+)
+const alerts = rules.flatMap((one) => ('alert' in one ? [one] : []))
+const records = rules.flatMap((one) => ('record' in one ? [one] : []))
 
 const target = z.object({ expr: z.string(), legendFormat: z.string() })
 const panel = z.object({ title: z.string(), targets: z.array(target).default([]) })
@@ -30,6 +35,10 @@ const known = knownSeries()
 
 describe('every expression parses and uses only metrics and labels that exist', () => {
   test.each(alerts.map(({ alert, expr }) => [alert, expr]))('alert %s', (_, expr) => {
+    expect(problemsIn(expr)).toEqual([])
+  })
+
+  test.each(records.map(({ record: name, expr }) => [name, expr]))('record %s', (_, expr) => {
     expect(problemsIn(expr)).toEqual([])
   })
 
@@ -63,10 +72,10 @@ describe('the runbooks', () => {
   })
 })
 
+const RULE_TESTS = ['test/deploy/alerts.test.yaml', 'test/deploy/objectives.test.yaml']
+
 test('the alerts fire when they should, and only then', () => {
-  const run = spawnSync('promtool', ['test', 'rules', 'test/deploy/alerts.test.yaml'], {
-    encoding: 'utf8',
-  })
+  const run = spawnSync('promtool', ['test', 'rules', ...RULE_TESTS], { encoding: 'utf8' })
   expect([run.error, run.status, run.stdout + run.stderr]).toEqual([
     undefined,
     0,
@@ -74,17 +83,21 @@ test('the alerts fire when they should, and only then', () => {
   ])
 })
 
-test('each alert has its own name, and alerts.test.yaml tests it', () => {
+test('each alert has its own name, and is tested', () => {
   const names = alerts.map(({ alert }) => alert)
   expect(new Set(names).size).toBe(names.length)
-  const tests = readProject('test/deploy/alerts.test.yaml')
-  expect(readYaml('test/deploy/alerts.test.yaml')).toHaveProperty('tests')
+  for (const file of RULE_TESTS) expect(readYaml(file)).toHaveProperty('tests')
+  const tests = RULE_TESTS.map(readProject).join('\n')
   for (const name of names) expect(tests).toContain(`alertname="${name}"`)
 })
 
 /** The name of each series of a scrape, with its labels. */
 function knownSeries(): ReadonlyMap<string, ReadonlySet<string>> {
-  const series = new Map<string, ReadonlySet<string>>([['ALERTS', new Set(['alertname', 'alertstate'])]])
+  const series = new Map<string, ReadonlySet<string>>([
+    ['ALERTS', new Set(['alertname', 'alertstate'])],
+    ['up', new Set(TARGET_LABELS)],
+    ...records.map((one) => [one.record, new Set<string>()] as const),
+  ])
   for (const metric of createMetrics().registry.getMetricsAsArray()) {
     const labels: unknown = Object.getOwnPropertyDescriptor(metric, 'labelNames')?.value
     const names = [...TARGET_LABELS, ...(Array.isArray(labels) ? labels.map(String) : [])]

@@ -54,7 +54,7 @@ const childrenOf = (route: string) =>
   spans
     .filter(({ attributes }) => attributes['http.route'] === route)
     .flatMap(({ spanId }) => spans.filter(({ parentSpanId }) => parentSpanId === spanId))
-    .map(({ name }) => name)
+    .map(({ name, attributes }) => attributes['db.system.name'] ?? name)
 
 const loggedTrace = (route: string) =>
   [harness.gatehouse, direct].flatMap((broker) => broker.logLines()).find((line) => line.route === route)
@@ -73,6 +73,18 @@ test('the span of a call names the upstream', () => {
   const { hostname, port } = new URL(harness.authnUrl)
   const attributes = { 'server.address': hostname, 'server.port': Number(port) }
   expect(spans.find(({ name }) => name === 'POST authn')).toMatchObject({ kind: 3, attributes })
+})
+
+test('the span of a command to Redis has its name, and that of its script', () => {
+  const commands = spans.filter(({ attributes }) => attributes['db.system.name'] === 'redis')
+  const names = new Set(commands.map(({ name }) => name))
+  for (const name of ['GET', 'SET', 'EVALSHA countAttempt']) expect(names).toContain(name)
+})
+
+test('the process has the same id in its traces and its audit lines', () => {
+  const { process } = harness.gatehouse.logLines().find(({ audit }) => audit === true) ?? {}
+  const attribute = { key: 'service.instance.id', value: { stringValue: process } }
+  expect(harness.collector.text()).toContain(JSON.stringify(attribute))
 })
 
 test("a trusted proxy's trace is continued, also in the log, and not sent to Okta or PAM", () => {

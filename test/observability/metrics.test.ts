@@ -21,7 +21,7 @@ test('no label names a user, a token, an address or a path', async () => {
   )
   expect(labels.length).toBeGreaterThan(5)
   const known =
-    'method route status upstream outcome operation reason found_in code kind name scope limit list result version revision level event bound source'.split(
+    'method route status upstream outcome operation reason found_in code kind name scope limit list result version revision level event bound group source'.split(
       ' ',
     )
   for (const label of labels) expect(known).toContain(label)

@@ -9,7 +9,16 @@ const collector = useFreshFixture({ start: startTraceCollector, stop: ({ close }
 const { log, lines } = collectLog()
 
 const tracingTo = (endpoint: string, sampler = 'always_on', ratio = 1) =>
-  createTracing({ endpoint, headers: undefined, serviceName: 'x', sampler, ratio, scheme: 'https', log })
+  createTracing({
+    endpoint,
+    headers: undefined,
+    serviceName: 'x',
+    instanceId: 'one-of-two',
+    sampler,
+    ratio,
+    scheme: 'https',
+    log,
+  })
 
 const REQUEST = { method: 'GET', route: '/signin', status: 200 }
 
@@ -49,18 +58,28 @@ test.each([
 test('each wait for Redis has a span, those at the same time too; an error is named, not quoted', async () => {
   const error = new Error('very-secret')
   const spans = await spansOf(async ({ waitForRedis }) => {
-    const waits = [waitForRedis(Promise.reject(error)), waitForRedis(Promise.resolve('reply'))]
+    const waits = [
+      waitForRedis(Promise.reject(error), 'GET'),
+      waitForRedis(Promise.resolve('reply'), 'EVALSHA', 'commit'),
+    ]
     expect(await Promise.allSettled(waits)).toMatchObject([{ reason: error }, { value: 'reply' }])
   })
-  const waits = spans.filter(({ name }) => name === 'redis')
-  expect(waits.map(({ attributes }) => attributes['error.type']).sort()).toEqual(['_OTHER', undefined])
+  const waits = spans.filter(({ attributes }) => attributes['db.system.name'] === 'redis')
+  expect(Object.fromEntries(waits.map(({ name, attributes }) => [name, attributes]))).toEqual({
+    GET: { 'db.system.name': 'redis', 'db.operation.name': 'GET', 'error.type': '_OTHER' },
+    'EVALSHA commit': {
+      'db.system.name': 'redis',
+      'db.operation.name': 'EVALSHA',
+      'db.stored_procedure.name': 'commit',
+    },
+  })
   expect(collector.text()).not.toContain('very-secret')
 })
 
 test('outside a request, a call and a wait have no span', async () => {
   const tracing = tracingTo(collector.origin)
   tracing.beginCall('authn', 'GET', 'https://team.example')('200')
-  expect(await tracing.waitForRedis(Promise.resolve('reply'))).toBe('reply')
+  expect(await tracing.waitForRedis(Promise.resolve('reply'), 'GET')).toBe('reply')
   await tracing.close()
   expect(collector.requests).toEqual([])
 })

@@ -87,6 +87,29 @@ describe('an invalid session cookie', () => {
   })
 })
 
+test('a check of a session cookie is counted by its result; a request without one is not', async () => {
+  const { call, store, clock, metrics, cookieHeader, signIn } = await signedIn()
+  const checked = async () => {
+    const { values } = await metrics.sessionChecks.get()
+    metrics.sessionChecks.reset()
+    return Object.fromEntries(values.map(({ labels, value }) => [labels.result, value]))
+  }
+  await call('GET', ME)
+  expect(await checked()).toEqual({})
+  await call('GET', ME, cookieHeader)
+  await call('GET', '/need', cookieHeader)
+  expect(await checked()).toEqual({ session: 2 })
+  await store.deleteAll('gatehouse:')
+  await call('GET', ME, cookieHeader)
+  expect(await checked()).toEqual({ no_session: 1 })
+
+  const again = await signIn()
+  clock.now -= ABSOLUTE_MS // the store's clock is this one too, so the record stays
+  clock.now += 2 * ABSOLUTE_MS
+  await call('GET', ME, again.cookieHeader)
+  expect(await checked()).toEqual({ no_session: 1 })
+})
+
 describe('key rotation', () => {
   test('cookies and records of a retired key are valid, and can be extended and ended', async () => {
     const { call, restartWith, clock, stored, cookieHeader } = await signedIn()

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals'
 import { BrokerError } from '../../src/errors.ts'
 import { createRedisClient, type RedisClientOptions, type StoreEvent } from '../../src/store/redis-client.ts'
-import { createRedisStore } from '../../src/store/redis-store.ts'
+import { createRedisStore, type RedisStoreOptions } from '../../src/store/redis-store.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
@@ -28,7 +28,10 @@ export function stopped<Server extends { stop(): Promise<void> }>(started: Serve
   return started
 }
 
-export function connect(url: string, given: Partial<Omit<RedisClientOptions, 'target'>> = {}) {
+export function connect(
+  url: string,
+  given: Partial<Omit<RedisClientOptions, 'target'> & Pick<RedisStoreOptions, 'onReply' | 'traced'>> = {},
+) {
   const events: StoreEvent[] = []
   let failures = 0
   const options = { commandTimeoutMs: BOUND_MS, connectTimeoutMs: BOUND_MS, ...given }
@@ -38,8 +41,8 @@ export function connect(url: string, given: Partial<Omit<RedisClientOptions, 'ta
     ...options,
   })
   const store = createRedisStore({
+    ...options,
     redis,
-    connectTimeoutMs: options.connectTimeoutMs,
     onFailure: () => {
       failures += 1
     },
@@ -78,6 +81,7 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
     (store) => store.clearWindows('gatehouse:c:{c}', [WINDOW], { keys: ['gatehouse:m:{c}'], ttlMs: 1000 }),
   ],
   ['ping', (store) => store.ping()],
+  ['time', (store) => store.time()],
 ]
 
 /**

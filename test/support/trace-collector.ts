@@ -60,6 +60,8 @@ const ALLOWED: Readonly<Record<string, RegExp>> = {
   'server.address': /^(?:127\.0\.0\.1|localhost)$/,
   'server.port': /^\d+$/,
   'db.system.name': /^redis$/,
+  'db.operation.name': /^[A-Z]+$/,
+  'db.stored_procedure.name': /^[a-zA-Z]+$/,
   'error.type': /^(?:\d{3}|[a-z_]+|_OTHER)$/,
 }
 
@@ -67,7 +69,9 @@ const ALLOWED: Readonly<Record<string, RegExp>> = {
 export function checkSpans(spans: readonly CollectedSpan[]): void {
   for (const { name, attributes, status, events, links } of spans) {
     const target = attributes['http.route'] ?? '(?:authn|pam)'
-    if (!new RegExp(`^(?:redis|HTTP|${METHOD})(?: ${target})?$`).test(name))
+    const command = [attributes['db.operation.name'], attributes['db.stored_procedure.name']]
+    const isCommand = name === command.filter((part) => part !== undefined).join(' ')
+    if (!isCommand && !new RegExp(`^(?:HTTP|${METHOD})(?: ${target})?$`).test(name))
       throw new Error(`a span is ${name}`)
     if (status.message !== undefined || events.length + links.length > 0)
       throw new Error(`${name} has more than attributes`)
