@@ -42,7 +42,12 @@ const brokers = Object.entries(services).flatMap(([name, one]) =>
 
 test('two brokers have the same settings, which match the image', () => {
   expect(brokers).toHaveLength(2)
-  const [one, other] = brokers.map(({ networks: _, ...rest }) => rest)
+  const [one, other] = brokers.map(
+    ({ networks: _, environment: { OPS_HOST: _host, ...environment }, ...rest }) => ({
+      ...rest,
+      environment,
+    }),
+  )
   expect(one).toEqual(other)
   expect(one).toMatchObject({ user: imageFacts().user, image: `gatehouse:${packageVersion()}` })
   expect(one).toMatchObject({ build: { context: '..', args: ['GIT_REVISION'] } })
@@ -55,6 +60,18 @@ test('only the proxy and the sandbox publish ports, on 127.0.0.1', () => {
     ['proxy', '127.0.0.1:8080:8080'],
     ['sandbox', '127.0.0.1:8081:8081'],
   ])
+})
+
+test('the ops port of each broker is open only on an internal network that no other service is on', () => {
+  const ops = z.object({ ops: z.object({ ipv4_address: z.string() }) })
+  const addresses = brokers.map(({ networks }) => ops.parse(networks).ops.ipv4_address)
+  expect(new Set(addresses).size).toBe(2)
+  expect(brokers.map(({ environment }) => environment.OPS_HOST)).toEqual(addresses)
+  expect(compose.networks.ops).toMatchObject({ internal: true })
+  const onIt = Object.entries(services).filter(([, { networks }]) =>
+    JSON.stringify(networks ?? '').includes('"ops"'),
+  )
+  expect(onIt.map(([name]) => name)).toEqual(['gatehouse-1', 'gatehouse-2'])
 })
 
 test('the proxy uses both brokers’ port, closes idle connections before they do, and is in TRUST_PROXY', () => {

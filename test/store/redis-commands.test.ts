@@ -28,6 +28,7 @@ test('each command is measured by its group and traced by its name, and each scr
     'set when absent': [['write'], [['SET', undefined]]],
     'set when present': [['write'], [['SET', undefined]]],
     swap: [['write'], [['SET', undefined]]],
+    replaceIf: script('replaceIf'),
     delete: [['write'], [['DEL', undefined]]],
     deleteIf: script('deleteIf'),
     deleteAll: [['scan'], [['SCAN', undefined]]],
