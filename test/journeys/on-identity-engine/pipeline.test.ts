@@ -1,9 +1,9 @@
-/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
+import './identity-engine.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { startSandboxUpstream } from '../../support/sandbox-upstream.ts'
 
-const files = readdirSync(import.meta.dirname).filter((name) => name !== 'pipeline.test.ts')
+const files = readdirSync(import.meta.dirname).filter((name) => /(?<!pipeline)\.test\.ts$/.test(name))
 
 test('the sandbox of a file in this folder is an Identity Engine org', async () => {
   const { sandbox, close } = await startSandboxUpstream()
@@ -13,6 +13,6 @@ test('the sandbox of a file in this folder is an Identity Engine org', async () 
 
 test.each(files)('%s runs the journey of its name on Identity Engine', (name) => {
   expect(readFileSync(`${import.meta.dirname}/${name}`, 'utf8')).toBe(
-    `/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */\nimport '../${name}'\n`,
+    `import './identity-engine.ts'\nimport '../${name}'\n`,
   )
 })

@@ -1,2 +1,2 @@
-/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
+import './identity-engine.ts'
 import '../recovery.test.ts'
