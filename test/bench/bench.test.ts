@@ -41,6 +41,14 @@ test('a rule or a JWT may cost a fifth of a forward-auth request', () => {
   )
 })
 
+test('a step of a sign-in may cost a fifth more than with the packages alone', () => {
+  const costs = costsOf({ 'P broker': [120], 'P plain': [100], 'V broker': [153], 'V plain': [100] })
+  expect(goalsTable(costs).split('\n').slice(2)).toEqual([
+    '| P: at most 1.2 × plain | 1.20 | met |',
+    '| V: at most 1.2 × plain | 1.53 | **not met** |',
+  ])
+})
+
 test('a build that costs over a tenth more on one path fails; the median of the rounds decides', () => {
   const quietMoment = { 'S broker': [100, 100, 100], 'S other-build': [60, 100, 95] }
   expect(compareBuilds(costsOf(quietMoment))).toMatchObject({ isCheapEnough: true })
