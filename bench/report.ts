@@ -16,8 +16,8 @@ export const PATH_NAMES: Record<PathName, string> = {
 }
 
 /**
- * The servers than which Gatehouse must be cheaper in the same run, or how many times as much it may
- * cost; `broker`: as another path of its own.
+ * The servers than which Gatehouse must be cheaper in the same run, or how many times as much it
+ * may cost; `broker`: as another path of its own.
  */
 const GOALS: readonly (readonly [PathName, string, PathName?, number?])[] = [
   ['S', 'plain'],
