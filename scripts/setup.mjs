@@ -1,7 +1,7 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the
  * proxies of `deploy/proxies/` (nginx with its module njs, Caddy, HAProxy, Apache), Prometheus's
- * promtool, Chromium and openssl, with the system's package manager, and the packages of `tools/`
+ * promtool, Chromium, openssl and certutil, with the system's package manager, and the packages of `tools/`
  * from npm. `--check` installs nothing.
  *
  * The tests start these programs themselves, on free ports. The services of some packages must not
@@ -67,6 +67,16 @@ const TOOLS = [
     packages: { 'apt-get': ['chromium', 'chromium-browser'], brew: ['google-chrome'] },
   },
   { name: 'openssl' },
+  {
+    // for the certificate authority of a test that Chromium trusts
+    name: 'certutil',
+    packages: {
+      'apt-get': ['libnss3-tools'],
+      dnf: ['nss-tools'],
+      apk: ['nss-tools'],
+      brew: ['nss'],
+    },
+  },
 ].map(({ name, commands = [name], service = [name], packages = {}, ...tool }) => {
   const named = { 'apt-get': [name], dnf: [name], apk: [name], brew: [name] }
   return { ...tool, name, commands, service, packages: { ...named, ...packages } }

@@ -5,7 +5,13 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 
 /** The system's Chromium, headless. `npm run setup` installs it. */
 export async function openChromium(...args: readonly string[]): Promise<Browser> {
+  return openChromiumIn(undefined, ...args)
+}
+
+/** With another home directory, whose authorities it trusts (`makeTrustedSite`). */
+export async function openChromiumIn(home: string | undefined, ...args: readonly string[]): Promise<Browser> {
   return chromium.launch({
+    ...(home === undefined ? {} : { env: { ...process.env, HOME: home } }),
     executablePath: findChromium(),
     args: [
       ...args,
