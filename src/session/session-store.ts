@@ -90,10 +90,8 @@ export function createSessionStore(options: SessionsOptions) {
      * @param change returns the session itself if there is nothing to write
      * @returns undefined: the session has ended, and is not written
      */
-    async update(
-      { id, session, [STORED_TEXT]: text = '' }: LoadedSession,
-      change: (session: Session) => Session,
-    ): Promise<Session | undefined> {
+    async update(loaded: LoadedSession, change: (session: Session) => Session): Promise<Session | undefined> {
+      const { id, session, [STORED_TEXT]: text = '' } = loaded
       const key = prefix + id
       let [current, expected] = [session, text]
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
