@@ -1,3 +1,5 @@
+import { type CookieNames, cookieNames } from '../http/cookie-names.ts'
+import { BOUND_SESSION_REQUEST_HEADERS, BOUND_SESSION_RESPONSE_HEADERS } from '../http/doctor-probe.ts'
 import { createTrustedProxies } from '../http/request-context.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
 import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
@@ -17,6 +19,7 @@ export function publicChecks(context: DoctorContext): CheckGroup {
   const { config, now } = context
   const { publicUrl, ops } = config
   const api = createDoctorApi(publicUrl.origin, context)
+  const cookies = { secure: publicUrl.secure, httpOnlyPrefix: config.session.deviceBound }
   const { hostname } = new URL(publicUrl.origin)
   const isLoopback = /^(127\.|localhost$|::1$)/.test(ops.host)
   const portApi = isLoopback ? undefined : createDoctorApi(`http://${hostname}:${ops.port}`, context)
@@ -60,8 +63,15 @@ export function publicChecks(context: DoctorContext): CheckGroup {
         answer === undefined ? skipped(UNANSWERED) : checkKeepAlive(probe),
       ),
     },
-    { name: 'public.cookies', needs, run: through((found) => checkCookies(found, api, publicUrl.secure)) },
+    { name: 'public.cookies', needs, run: through((found) => checkCookies(found, api, cookies)) },
     { name: 'public.headers', needs, run: through((found) => checkHeaders(found, probe, context)) },
+    {
+      name: 'public.bound_sessions',
+      needs,
+      run: config.session.deviceBound
+        ? through(() => checkBoundSessions(api, probe))
+        : async () => skipped('DEVICE_BOUND_SESSIONS is off'),
+    },
     { name: 'ops.closed', needs, run: through((found) => opsChecks(found, api, portApi)) },
   ]
   return {
@@ -75,9 +85,10 @@ export function publicChecks(context: DoctorContext): CheckGroup {
 
 const UNANSWERED = 'the broker does not answer the doctor’s probes'
 
-async function checkCookies({ plain }: Reached, api: HttpApi, secure: boolean): Promise<Finding> {
+async function checkCookies({ plain }: Reached, api: HttpApi, names: CookieNames): Promise<Finding> {
+  const { secure } = names
   if (causeOf(plain).startsWith('X-Forwarded-For:')) return skipped('not possible without public.headers')
-  const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
+  const [name] = cookieNames('gatehouse-device', names)
   const cookie = cookieOf(plain, name)
   const fix = `The proxy must pass Set-Cookie unchanged. ${PROXY_FIX}`
   if (cookie === undefined) return fail('the response sets no device cookie', fix)
@@ -141,6 +152,34 @@ async function checkHeaders(
   const fix = `It must pass Origin, Sec-Fetch-Site and Cache-Control unchanged, and add no Access-Control-Allow-Origin. ${PROXY_FIX}`
   if (address.status !== 'fail') return fail(problems.join('; '), fix)
   return fail([...problems, address.detail].join('; '), `${fix} ${address.fix}`)
+}
+
+/** Browsers bind no session, and say nothing, if one of the headers is lost. */
+async function checkBoundSessions(api: HttpApi, probe: SendProbe): Promise<Finding> {
+  const headers = Object.fromEntries(BOUND_SESSION_REQUEST_HEADERS.map((name) => [name, 'doctor']))
+  const seen = await probe({ headers })
+  const path = `/bound-session/refresh`
+  // the answer for a session that does not exist
+  const refresh = await sendOrFail(api, { method: 'POST', path, headers })
+  return judgeBoundSessions(seen, Object(refresh.json).continue === false)
+}
+
+export function judgeBoundSessions({ response, answer }: Probed, isPassedOn: boolean): Finding {
+  const arrived: readonly string[] = answer?.boundSessionHeaders ?? []
+  const problems = [
+    ...BOUND_SESSION_REQUEST_HEADERS.filter((name) => !arrived.includes(name)).map(
+      (name) => `${name} does not arrive`,
+    ),
+    ...BOUND_SESSION_RESPONSE_HEADERS.filter(
+      (name) => response.headers[name.toLowerCase()] === undefined,
+    ).map((name) => `${name} does not come back`),
+    ...(isPassedOn ? [] : ['/bound-session/refresh does not lead to the broker']),
+  ]
+  if (problems.length === 0) return ok('the headers of device-bound sessions pass both ways')
+  return fail(
+    problems.join('; '),
+    `The proxy must pass /bound-session and the headers of docs/device-bound-sessions.md. ${PROXY_FIX}`,
+  )
 }
 
 export function headerProblems({ response, answer }: Probed, { headers }: Pick<Answer, 'headers'>): string[] {

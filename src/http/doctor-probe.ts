@@ -33,6 +33,8 @@ export const ProbeAnswer = z.object({
   addressProblem: z.enum(ADDRESS_PROBLEMS).optional(),
   origin: z.string().optional(),
   site: z.string().optional(),
+  /** The headers of device-bound sessions that arrive. */
+  boundSessionHeaders: z.array(z.string()).readonly().optional(),
   bodyBytes: z.number(),
   /**
    * As it arrives, without the question mark. Versions before 0.3.0 do not say this and the rest.
@@ -46,6 +48,16 @@ export const ProbeAnswer = z.object({
   store: z.enum(['shared', 'missing', 'failed']).optional(),
 })
 export type ProbeAnswer = Readonly<z.infer<typeof ProbeAnswer>>
+
+export const BOUND_SESSION_REQUEST_HEADERS = [
+  'Secure-Session-Response',
+  'Sec-Secure-Session-Id',
+  'Secure-Session-Skipped',
+] as const
+export const BOUND_SESSION_RESPONSE_HEADERS = [
+  'Secure-Session-Registration',
+  'Secure-Session-Challenge',
+] as const
 
 export interface Probe {
   readonly nonce: string
@@ -126,12 +138,15 @@ async function answer(
     firstForwarded: first === undefined ? undefined : (normalizeAddress(first) ?? 'malformed'),
     origin: req.headers.origin,
     site: req.get('sec-fetch-site'),
+    boundSessionHeaders: BOUND_SESSION_REQUEST_HEADERS.filter((name) => req.get(name) !== undefined),
     bodyBytes,
     query: req.originalUrl.split(/\?(.*)/s)[1] ?? '',
     httpVersion: req.httpVersion,
     reused,
     store: nonce.startsWith(STORE_NONCE) ? await judgeStore(nonce, signer, readKey) : undefined,
   }
+  // of no use to a browser: they have no challenge
+  for (const name of BOUND_SESSION_RESPONSE_HEADERS) res.setHeader(name, 'doctor')
   sendJson(res.status(302), answer)
 }
 

@@ -9,6 +9,8 @@ import {
 } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { FORGED_ADDRESS, judgeClientAddress } from '../../src/doctor/client-address.ts'
+import type { Probed } from '../../src/doctor/probes.ts'
+import { judgeBoundSessions } from '../../src/doctor/public.ts'
 import { createTrustedProxies } from '../../src/http/request-context.ts'
 import { freePort, type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -105,6 +107,7 @@ const OK = {
   keepalive: 'ok: the proxy keeps connections to the broker open',
   cookies: 'ok: the device cookie comes back',
   headers: 'ok: Origin, Sec-Fetch-Site and the client’s address arrive; a forged X-Forwarded-For is not used',
+  bound_sessions: 'skipped: DEVICE_BOUND_SESSIONS is off',
   ops: 'ok: the ops listener is not reachable through PUBLIC_URL',
 }
 const NOT_REACHED = 'skipped: not possible without public.reach'
@@ -241,6 +244,7 @@ const NOT_CHECKED = {
   keepalive: NOT_REACHED,
   cookies: NOT_REACHED,
   headers: NOT_REACHED,
+  bound_sessions: NOT_REACHED,
   ops: NOT_REACHED,
 }
 const answering =
@@ -464,4 +468,24 @@ test('the ops port is published', async () => {
     OPS_PORT: String(await freePort()),
   })
   expect(closed.ops).toBe(OK.ops)
+})
+
+test('device-bound sessions need their headers both ways, and their path', () => {
+  const requestHeaders = ['Secure-Session-Response', 'Sec-Secure-Session-Id', 'Secure-Session-Skipped']
+  const responseHeaders = { 'secure-session-registration': 'doctor', 'secure-session-challenge': 'doctor' }
+  const judge = (boundSessionHeaders: string[], headers: object, isPassedOn = true) => {
+    const probed: unknown = { response: { headers }, answer: { boundSessionHeaders } }
+    // it reads no more
+    const { status, detail } = judgeBoundSessions(probed as Probed, isPassedOn)
+    return `${status}: ${detail}`
+  }
+  expect(judge(requestHeaders, responseHeaders)).toBe(
+    'ok: the headers of device-bound sessions pass both ways',
+  )
+  expect(judge(requestHeaders.slice(1), {})).toBe(
+    'fail: Secure-Session-Response does not arrive; Secure-Session-Registration does not come back; Secure-Session-Challenge does not come back',
+  )
+  expect(judge(requestHeaders, responseHeaders, false)).toBe(
+    'fail: /bound-session/refresh does not lead to the broker',
+  )
 })

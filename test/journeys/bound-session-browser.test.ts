@@ -114,7 +114,8 @@ test('a session is bound, and goes on over the end of its cookie without the pag
 
 test('all cookies in another browser: refused from the end of the bound cookie on, counted and audited', async () => {
   await signIn()
-  expect(await statusOf(ME)).toBe(200) // with the bound cookie: from now on, no request is served without it
+  // with the bound cookie: from now on, no request is served without it
+  expect(await statusOf(ME)).toBe(200)
   const refused = audited('bound_session_refused').length
   const thief = await chromium.newContext()
   await thief.addCookies(await context.cookies())

@@ -44,11 +44,9 @@ export async function startTrustedSite(...hosts: readonly string[]): Promise<Tru
     )
   certificate('authority')
   const names = hosts.map((host) => `DNS:${host}`).join()
-  certificate(
-    'site',
-    ...['-CA', file('authority.pem'), '-CAkey', file('authority.key')],
-    ...['-addext', `subjectAltName=${names}`, '-addext', 'basicConstraints=critical,CA:FALSE'],
-  )
+  const issued = ['-CA', file('authority.pem'), '-CAkey', file('authority.key')]
+  const extensions = ['-addext', `subjectAltName=${names}`, '-addext', 'basicConstraints=critical,CA:FALSE']
+  certificate('site', ...issued, ...extensions)
   const database = `sql:${file('.pki/nssdb')}`
   run('mkdir', '-p', file('.pki/nssdb'))
   run('certutil', '-d', database, '-N', '--empty-password')

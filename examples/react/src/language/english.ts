@@ -178,6 +178,8 @@ export const ENGLISH = {
     endOne: 'End the session of {name} on {time}',
     endAll: 'End all others ({n})',
     none: 'You are not signed in anywhere else.',
+    bound: '(bound to its device)',
+    notBoundOverHttp: 'Browsers bind sessions to a device over https only.',
   },
   allGroups: 'All groups',
   partOfName: 'Part of the name',

@@ -188,6 +188,8 @@ export const GERMAN: Texts = {
     endOne: 'Sitzung von {name}, {time}, beenden',
     endAll: 'Alle anderen beenden ({n})',
     none: 'Sie sind nirgendwo sonst angemeldet.',
+    bound: '(an ihr Gerät gebunden)',
+    notBoundOverHttp: 'Browser binden Sitzungen nur über https an ein Gerät.',
   },
   allGroups: 'Alle Gruppen',
   partOfName: 'Teil des Namens',

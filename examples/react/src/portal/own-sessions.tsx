@@ -31,6 +31,7 @@ export function OwnSessions() {
         ))}
       </ul>
       {sessions && others === 0 && <p>{words.none}</p>}
+      {location.protocol === 'http:' && <p className="soft">{words.notBoundOverHttp}</p>}
       {others > 0 && (
         <div className="actions">
           <Button
@@ -48,7 +49,7 @@ interface ItemProps {
   readonly onEnd: () => Promise<void>
 }
 
-function Item({ session: { userAgent, current, lastSeenAt }, onEnd }: ItemProps) {
+function Item({ session: { userAgent, current, lastSeenAt, deviceBound }, onEnd }: ItemProps) {
   const name = browserOf(userAgent)
   const description = fillText(words.endOne, { name, time: timeOf(lastSeenAt) })
   return (
@@ -58,7 +59,10 @@ function Item({ session: { userAgent, current, lastSeenAt }, onEnd }: ItemProps)
           <bdi>{name}</bdi>
           {current && ` ${words.current}`}
         </strong>{' '}
-        <span className="soft">{fill(words.used, { time: <Time at={lastSeenAt} /> })}</span>
+        <span className="soft">
+          {fill(words.used, { time: <Time at={lastSeenAt} /> })}
+          {deviceBound && ` ${words.bound}`}
+        </span>
       </span>
       {!current && <Button label={words.end} description={description} onPress={onEnd} />}
     </li>
