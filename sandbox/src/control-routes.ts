@@ -58,6 +58,9 @@ const settingsBody = z.object({
   federatedRecovery: z.enum(['E0000006', 'E0000017']).optional(),
   tokenManagesFactors: z.boolean().optional(),
   sendLimit: z.enum(SEND_LIMIT_CODES).nullable().optional(),
+  forwardedForNeedsToken: z.boolean().optional(),
+  remembersUnasked: z.boolean().optional(),
+  verifyNeedsToken: z.boolean().optional(),
 })
 /** A fault rule may carry a response body that is larger than the broker accepts. */
 const MAX_BODY = '4mb'

@@ -21,6 +21,8 @@ import type { Outbox } from './outbox.ts'
 export type AuthnControl = {
   /** The first API token of the configuration. */
   apiToken: string
+  /** The first administrator's token of the configuration. */
+  adminToken: string
   /** The valid API tokens. Delete one to simulate its revocation. */
   apiTokens: Set<string>
   settings: Org['settings']
@@ -87,6 +89,7 @@ export function createAuthnControl(org: Org): AuthnControl {
 
   return {
     apiToken: org.config.apiTokens[0] ?? '',
+    adminToken: org.config.adminTokens[0] ?? '',
     apiTokens: org.apiTokens,
     settings: org.settings,
     outbox: org.outbox,

@@ -2,7 +2,13 @@ import { type RandomBytes, randomChallenge } from './authn/issued-tokens.ts'
 import type { User } from './authn/user.ts'
 import type { DeliveryFaults } from './delivery-faults.ts'
 import { createHookCalls, type EventHookAddress, type HookCall } from './hook-calls.ts'
-import { createOrgEvent, deliveryBody, type OrgEventActor, type OrgEventType } from './org-events.ts'
+import {
+  createOrgEvent,
+  deliveryBody,
+  type OrgEvent,
+  type OrgEventActor,
+  type OrgEventType,
+} from './org-events.ts'
 
 export type EventHook = {
   /**
@@ -30,12 +36,15 @@ export function createEventHook({
   random,
   originOf,
   faults,
+  record = () => {},
   timeoutMs = OKTA_TIMEOUT_MS,
 }: {
   now: () => number
   random: RandomBytes
   originOf: () => string
   faults: DeliveryFaults
+  /** Gets each event, with or without a receiver. */
+  record?: (event: OrgEvent) => void
   timeoutMs?: number
 }): EventHook {
   const { calls, verify, deliver, clear } = createHookCalls({ now, timeoutMs })
@@ -64,8 +73,9 @@ export function createEventHook({
       await isVerified(hook)
     },
     async send(eventType, user, actor) {
-      if (address === undefined) return
-      await faults.apply(createOrgEvent(eventType, user, { now, random }, actor), deliverEvent)
+      const event = createOrgEvent(eventType, user, { now, random }, actor)
+      record(event)
+      if (address !== undefined) await faults.apply(event, deliverEvent)
     },
     calls,
     clear,

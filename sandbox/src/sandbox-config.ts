@@ -210,6 +210,8 @@ const sandboxConfig = z.strictObject({
    * API tokens of administrators without permission for this API: every request is 403 E0000006.
    */
   tokensWithoutRights: z.array(z.string().min(1)).default([]),
+  /** API tokens of administrators with every permission, for the management API. */
+  adminTokens: z.array(z.string().min(1)).default([]),
   /** The org's IP zones. X-Forwarded-For is used only if the caller's address is in one of them. */
   zones: z.array(networkZone).default([]),
   rateLimits: z.strictObject({

@@ -9,6 +9,7 @@ import { createDeliveryFaults } from './delivery-faults.ts'
 import { createEventHook, type EventHook } from './event-hook.ts'
 import { createFaults } from './faults.ts'
 import { type Listener, listen } from './listen.ts'
+import type { OrgEvent } from './org-events.ts'
 import type { PamControl } from './pam/pam-control.ts'
 import { createPamSandbox } from './pam/pam-sandbox.ts'
 import { createPhones, type Phones } from './phone.ts'
@@ -71,13 +72,15 @@ export function createSandbox({
   let listener: Listener | undefined
   const ownOrigin = () => linkOrigin ?? listener?.url
   const originOf = (req: Request) => ownOrigin() ?? `http://${req.headers.host}`
+  const events: OrgEvent[] = []
   const eventHook = createEventHook({
+    record: (event) => events.push(event),
     now,
     random,
     originOf: () => ownOrigin() ?? 'http://localhost',
     faults: faults.events,
   })
-  const org = createOrg({ config, now, random, sendEvent: eventHook.send })
+  const org = createOrg({ config, now, random, sendEvent: eventHook.send, events })
 
   const pam = createPamSandbox({
     config: config.pam,

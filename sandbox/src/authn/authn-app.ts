@@ -1,5 +1,6 @@
 import express, { type Express, type Request, type Router } from 'express'
 import type { Faults } from '../faults.ts'
+import { createManagementRoutes } from '../management/management-routes.ts'
 import type { RequestLog } from '../request-log.ts'
 import {
   bodyParser,
@@ -52,6 +53,7 @@ export function createAuthnApp({
   app.use(faults.middleware({ rateLimited: rateLimitedResponse(org) }))
   app.use(refuseBlockedAddress(org))
   app.use(checkApiToken(org))
+  app.use(createManagementRoutes({ org, originOf }))
   app.use(createAuthnRoutes({ org, originOf }))
   app.use(createPageRoutes({ org, originOf }))
   app.use(createSessionRoutes({ org, originOf }))

@@ -94,7 +94,13 @@ export function checkApiToken(org: Org): RequestHandler {
  * them.
  */
 export function requireFactorRights(org: Org, req: Request): void {
-  if (clientContextOf(org, req).trusted && !org.settings.tokenManagesFactors) throw accessDenied()
+  const { trusted, administrator } = clientContextOf(org, req)
+  if (trusted && administrator !== true && !org.settings.tokenManagesFactors) throw accessDenied()
+}
+
+/** 403 E0000006 without an API token, if the setting `verifyNeedsToken` wants one. */
+export function requireTokenToVerify(org: Org, req: Request): void {
+  if (org.settings.verifyNeedsToken && !clientContextOf(org, req).trusted) throw accessDenied()
 }
 
 /** 406 E0000122 if the client does not accept JSON. */
@@ -163,6 +169,7 @@ function requestInfo(req: Request) {
 }
 
 function trustSettings(org: Org) {
-  const { tokensWithoutRights, zones } = org.config
-  return { apiTokens: org.apiTokens, tokensWithoutRights, zones }
+  const { tokensWithoutRights, adminTokens, zones } = org.config
+  const { forwardedForNeedsToken } = org.settings
+  return { apiTokens: org.apiTokens, tokensWithoutRights, adminTokens, zones, forwardedForNeedsToken }
 }

@@ -1,7 +1,12 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { z } from 'zod'
 import { invalidToken, methodNotAllowed } from './authn-error.ts'
-import { clientContextOf, requireAcceptsJson, requireFactorRights } from './authn-middleware.ts'
+import {
+  clientContextOf,
+  requireAcceptsJson,
+  requireFactorRights,
+  requireTokenToVerify,
+} from './authn-middleware.ts'
 import { saveAutoPush } from './auto-push-cookie.ts'
 import {
   activateFactor,
@@ -90,6 +95,7 @@ export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
     enrollFactor({ ...step, updatePhone: isTrue(step.req.query.updatePhone) }),
   )
   userRoute([`${FACTOR}/verify`], 'verify', factorBody, (step) => {
+    requireTokenToVerify(org, step.req)
     const { rememberDevice, autoPush } = step.req.query
     const saved = verifyFactor(factorCall(step), {
       rememberDevice: isTrue(rememberDevice),

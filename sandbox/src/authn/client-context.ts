@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NetworkZone } from '../sandbox-config.ts'
 import { accessDenied, invalidToken } from './authn-error.ts'
+import { idFromSeed } from './issued-tokens.ts'
 import { clientAddressOf, ipChainOf, zonesOf } from './network-zones.ts'
 
 /**
@@ -11,6 +12,10 @@ export type ClientContext = {
   /** In `X-Okta-Request-Id` and in the System Log. */
   requestId: string
   trusted: boolean
+  /** The API token is an administrator's with every permission. */
+  administrator?: boolean
+  /** The id of the API token, as the System Log names it. */
+  apiTokenId?: string | undefined
   /** The client's address, as Okta sees it. */
   address: string
   /** The addresses of all hops, the client's first. */
@@ -30,6 +35,8 @@ type TrustSettings = {
   /** API tokens of administrators without permission for this API. */
   tokensWithoutRights: readonly string[]
   zones: readonly NetworkZone[]
+  adminTokens: readonly string[]
+  forwardedForNeedsToken: boolean
 }
 
 /**
@@ -44,10 +51,14 @@ export function requireValidApiToken(request: RequestInfo, trust: TrustSettings)
 export function readClientContext(request: RequestInfo, trust: TrustSettings): ClientContext {
   const trusted = isTrusted(request, trust)
   const fingerprint = request.headers['x-device-fingerprint']
-  const ipChain = ipChainOf(forwardedForOf(request), request.socketAddress)
+  const token = apiTokenOf(request) ?? ''
+  const isIgnored = trust.forwardedForNeedsToken && !trusted
+  const ipChain = ipChainOf(isIgnored ? undefined : forwardedForOf(request), request.socketAddress)
   return {
     requestId: request.requestId,
     trusted,
+    administrator: trust.adminTokens.includes(token),
+    apiTokenId: trusted ? idFromSeed('00T', token) : undefined,
     address: clientAddressOf(ipChain, trust.zones),
     ipChain,
     zones: zonesOf(ipChain, trust.zones),

@@ -1,3 +1,5 @@
+import { createManagedGroups } from '../management/managed-groups.ts'
+import type { OrgEvent } from '../org-events.ts'
 import { createOutbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
 import { factorFromConfig } from './factors/factor-handlers.ts'
@@ -29,7 +31,12 @@ function settingsOf(config: SandboxConfig): Settings {
     tokenManagesFactors: false,
     sendLimit: null,
   } as const
-  return { ...answers, ...recovery, ...refused, pipeline, ...identityEngine }
+  const againstTheRows = {
+    forwardedForNeedsToken: false,
+    remembersUnasked: false,
+    verifyNeedsToken: false,
+  }
+  return { ...answers, ...recovery, ...againstTheRows, ...refused, pipeline, ...identityEngine }
 }
 
 const SESSION_MINUTES = 120
@@ -39,11 +46,13 @@ export function createOrg({
   now,
   random,
   sendEvent,
+  events,
 }: {
   config: SandboxConfig
   now: () => number
   random: RandomBytes
   sendEvent: Org['sendEvent']
+  events: OrgEvent[]
 }): Org {
   const { lifetimes } = config
   const tokens = createIssuedTokens({ random })
@@ -53,7 +62,7 @@ export function createOrg({
     now,
     random,
     settings: settingsOf(config),
-    apiTokens: new Set(config.apiTokens),
+    apiTokens: new Set([...config.apiTokens, ...config.adminTokens]),
     tokens,
     users: createUsers(config.users, factorFromConfig, now),
     transactions: createTransactions({
@@ -72,10 +81,12 @@ export function createOrg({
     rateLimit: createRateLimit({ limits: config.rateLimits, now }),
     signIns: [],
     sendEvent,
+    events,
+    managed: createManagedGroups(),
     reset() {
       Object.assign(org.settings, settingsOf(config))
       org.apiTokens.clear()
-      for (const token of config.apiTokens) org.apiTokens.add(token)
+      for (const token of [...config.apiTokens, ...config.adminTokens]) org.apiTokens.add(token)
       for (const store of [
         org.tokens,
         org.transactions,
@@ -87,10 +98,12 @@ export function createOrg({
         org.rsaTokens,
         org.outbox,
         org.rateLimit,
+        org.managed,
       ])
         store.clear()
       org.users.reset()
       org.signIns.length = 0
+      org.events.length = 0
     },
   }
   return org

@@ -1,3 +1,4 @@
+import { managedPolicyOf } from '../management/managed-groups.ts'
 import type { SignOnPolicy } from '../sandbox-config.ts'
 import { authenticationFailed } from './authn-error.ts'
 import { matchingRule } from './network-zones.ts'
@@ -21,6 +22,8 @@ export function setNextStatus(org: Org, transaction: Transaction, user: User): v
 
 /** undefined if no sign-on policy is assigned. */
 export function signOnPolicyOf(org: Org, user: User): SignOnPolicy | undefined {
+  const managed = managedPolicyOf(org.managed, user.id)
+  if (managed !== undefined) return managed
   const name = user.config.signOnPolicy
   return name === null ? undefined : org.config.signOnPolicies[name]
 }
@@ -95,7 +98,8 @@ function isMfaExempt(
   const device = deviceToken === undefined ? undefined : user.devices.get(deviceToken)
   if (device === undefined) return false
   const { mfaAtMs, rememberedUntilMs = 0 } = device
-  const isRemembered = deviceToken === user.lastDeviceToken && rememberedUntilMs > org.now()
+  const isChosen = rememberedUntilMs > org.now() || org.settings.remembersUnasked
+  const isRemembered = deviceToken === user.lastDeviceToken && isChosen
   const { mfaSessionMinutes } = org.config.lifetimes
   switch (policy.mfa) {
     case 'device':

@@ -1,4 +1,6 @@
 import type { EventHook } from '../event-hook.ts'
+import type { ManagedGroups } from '../management/managed-groups.ts'
+import type { OrgEvent } from '../org-events.ts'
 import type { Outbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
 import type { SendLimit } from './authn-error.ts'
@@ -56,6 +58,7 @@ export type Settings = {
    */
   sessionTokenReplacesSession: boolean
 } & RecoverySettings &
+  AgainstTheRows &
   PipelineSettings &
   RefusalSettings
 
@@ -80,6 +83,16 @@ export type RecoverySettings = {
    * reached.
    */
   sendLimit: SendLimit | null
+}
+
+/** Behavior against the rows of docs/unproven.md, so that a proof run can be seen to fail. */
+export type AgainstTheRows = {
+  /** `X-Forwarded-For` counts with an API token only (R3). */
+  forwardedForNeedsToken: boolean
+  /** A device is remembered without `rememberDevice` (S9). */
+  remembersUnasked: boolean
+  /** Factors are verified with an API token only. */
+  verifyNeedsToken: boolean
 }
 
 export type RefusalSettings = SandboxConfig['refusals'] &
@@ -110,6 +123,9 @@ export type Org = {
   rateLimit: RateLimit
   signIns: SignIn[]
   sendEvent: EventHook['send']
+  /** What was sent, for the System Log. */
+  events: OrgEvent[]
+  managed: ManagedGroups
   reset(): void
 }
 

@@ -284,7 +284,7 @@ function sendRecoveryCode(org: Org, transaction: Transaction, user: User | undef
   })
 }
 
-function newRecoveryToken(
+export function newRecoveryToken(
   org: Org,
   user: User,
   recoveryType: RecoveryType,

@@ -59,6 +59,11 @@ export function createSessionRoutes({ org, originOf }: SessionRoutesOptions): Ro
    * The same for a script on a page of a trusted origin (A2), if the browser sends it the cookie.
    */
   router.all(ME, allowTrustedPages)
+  router.get(ME, (req, res) => {
+    const user = oktaSessionUser(org, req)
+    if (user === undefined) throw notFound('me (Session)')
+    res.json({ userId: user.id, login: user.login, status: 'ACTIVE' })
+  })
   router.delete(ME, (req, res) => {
     if (!endOktaSession(org, req, res)) throw notFound('me (Session)')
     res.status(204).end()

@@ -23,14 +23,20 @@ export function requestIdOf(req: Request): string {
 }
 
 /**
- * The System Log's events of primary authentication. The only filter is `transaction.id eq "…"`.
+ * The System Log's events: those of primary authentication by `transaction.id eq "…"`, those about
+ * a user by `target.id eq "…"`.
  */
 export function systemLogEvents(org: Org, { filter, since }: Request['query']): object[] {
-  const [, requestId] = /^transaction\.id eq "([^"]*)"$/.exec(String(filter)) ?? []
-  if (requestId === undefined) throw validationFailed('filter', ['filter: The filter is not supported'])
+  const [, name, value] = /^(transaction|target)\.id eq "([^"]*)"$/.exec(String(filter)) ?? []
+  if (name === undefined) throw validationFailed('filter', ['filter: The filter is not supported'])
   const sinceMs = since === undefined ? 0 : Date.parse(String(since))
   if (Number.isNaN(sinceMs)) throw validationFailed('since', ['since: The date format is not valid'])
-  return org.signIns.filter((signIn) => signIn.requestId === requestId && signIn.at >= sinceMs).map(toEvent)
+  if (name === 'target')
+    return org.events.filter(
+      ({ target, published }) =>
+        [target].flat().some((each) => Object(each).id === value) && Date.parse(String(published)) >= sinceMs,
+    )
+  return org.signIns.filter((signIn) => signIn.requestId === value && signIn.at >= sinceMs).map(toEvent)
 }
 
 function toEvent(signIn: SignIn): object {
@@ -57,7 +63,11 @@ function toEvent(signIn: SignIn): object {
     },
     securityContext: { asNumber: null, asOrg: null, isp: null, domain: null, isProxy: null },
     outcome: { result: refused ? 'FAILURE' : 'SUCCESS', reason: refused ? 'INVALID_CREDENTIALS' : null },
-    transaction: { type: 'WEB', id: requestId, detail: {} },
+    transaction: {
+      type: 'WEB',
+      id: requestId,
+      detail: signIn.apiTokenId === undefined ? {} : { requestApiTokenId: signIn.apiTokenId },
+    },
     debugContext: {
       debugData: {
         requestId,

@@ -28,7 +28,7 @@ type Lifecycle = {
   eventType: OrgEventType
   /** Missing: every status. */
   from?: readonly UserStatus[]
-  change(org: Org, user: User): void
+  change(org: Org, user: User, sendsEmail: boolean): void
 }
 
 const LIFECYCLE: Readonly<Record<LifecycleOperation, Lifecycle>> = {
@@ -52,9 +52,9 @@ const LIFECYCLE: Readonly<Record<LifecycleOperation, Lifecycle>> = {
   reset_password: {
     eventType: 'user.account.reset_password',
     from: [...ACTIVATED, 'RECOVERY'],
-    change: (org, user) => {
+    change: (org, user, sendsEmail) => {
       refuseSignIns(org, user, 'RECOVERY')
-      sendRecoveryEmail(org, user, 'PASSWORD')
+      if (sendsEmail) sendRecoveryEmail(org, user, 'PASSWORD')
     },
   },
   reset_factors: {
@@ -69,13 +69,19 @@ const LIFECYCLE: Readonly<Record<LifecycleOperation, Lifecycle>> = {
 /**
  * Changes the user and sends the event. Resolves when the event is delivered.
  *
+ * @param sendsEmail whether the user gets the link of a reset
  * @throws if the user's status does not allow it
  */
-export async function changeLifecycle(org: Org, user: User, operation: LifecycleOperation): Promise<void> {
+export async function changeLifecycle(
+  org: Org,
+  user: User,
+  operation: LifecycleOperation,
+  sendsEmail = true,
+): Promise<void> {
   const { eventType, from, change } = LIFECYCLE[operation]
   const status = statusOf(user)
   if (from?.includes(status) === false) throw new Error(`${operation}: ${user.login} is ${status}`)
-  change(org, user)
+  change(org, user, sendsEmail)
   await org.sendEvent(eventType, user)
 }
 

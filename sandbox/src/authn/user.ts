@@ -102,6 +102,9 @@ export type Users = {
   /** A recovery also finds the user by the primary or secondary email (R9). */
   findForRecovery(username: string): User | undefined
   findById(id: string): User | undefined
+  /** A user who was not configured. `reset` removes it. */
+  add(config: UserConfig): User
+  remove(user: User): void
   reset(): void
 }
 
@@ -123,6 +126,16 @@ export function createUsers(configs: readonly UserConfig[], newFactor: NewFactor
       )
     },
     findById: (id) => users.find((user) => user.id === id),
+    add(config) {
+      const user = createUser(config, newFactor, now)
+      users = [...users, user]
+      index = indexByUsername(users)
+      return user
+    },
+    remove(user) {
+      users = users.filter((each) => each !== user)
+      index = indexByUsername(users)
+    },
     reset() {
       users = createAll()
       index = indexByUsername(users)

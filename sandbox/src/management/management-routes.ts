@@ -1,0 +1,216 @@
+import { type Request, type Response, Router } from 'express'
+import { accessDenied, invalidToken, notFound, validationFailed } from '../authn/authn-error.ts'
+import { clientContextOf } from '../authn/authn-middleware.ts'
+import { idFromSeed } from '../authn/issued-tokens.ts'
+import type { Org } from '../authn/org.ts'
+import { presentUser } from '../authn/present.ts'
+import { newRecoveryToken } from '../authn/recovery.ts'
+import { parseBody } from '../authn/schemas.ts'
+import type { Factor, User } from '../authn/user.ts'
+import {
+  changeLifecycle,
+  LIFECYCLE_OPERATIONS,
+  type LifecycleOperation,
+  statusOf,
+} from '../authn/user-lifecycle.ts'
+import {
+  activateManagedUser,
+  addManagedFactor,
+  createManagedUser,
+  removeManagedUser,
+} from './managed-users.ts'
+import {
+  type NewRuleBody,
+  newFactorBody,
+  newGroupBody,
+  newPolicyBody,
+  newRuleBody,
+  newUserBody,
+} from './management-bodies.ts'
+
+type ManagementRoutesOptions = { org: Org; originOf: (req: Request) => string }
+
+/**
+ * What a test of an org needs of Okta's management API: users, their lifecycle and factors, groups,
+ * and sign-on policies of groups. An administrator's token (`adminTokens`) is required: 403
+ * E0000006 with a token that may only read.
+ */
+export function createManagementRoutes({ org, originOf }: ManagementRoutesOptions): Router {
+  const router = Router({ caseSensitive: true, strict: true })
+  const { groups, policies } = org.managed
+
+  on('get', '/api/v1/users', (req, res) => {
+    const [, field, prefix = ''] = /^profile\.(login) sw "([^"]*)"$/.exec(String(req.query.search)) ?? []
+    if (field === undefined && req.query.limit === undefined)
+      throw validationFailed('search', ['search: The search is not supported'])
+    const found = org.users.all().filter(({ login }) => field !== undefined && login.startsWith(prefix))
+    res.json(found.map(present))
+  })
+  on('post', '/api/v1/users', (req, res) => {
+    const isActivated = req.query.activate !== 'false'
+    res.json(present(createManagedUser(org, parseBody(newUserBody, req.body), isActivated)))
+  })
+  on('delete', '/api/v1/users/:id', async (req, res) => {
+    const user = userOf(req)
+    if (statusOf(user) === 'DEPROVISIONED') removeManagedUser(org, user)
+    else await deactivate(user)
+    res.status(204).end()
+  })
+  on('delete', '/api/v1/users/:id/sessions', async (req, res) => {
+    await changeLifecycle(org, userOf(req), 'clear_sessions')
+    res.status(204).end()
+  })
+  on('post', '/api/v1/users/:id/lifecycle/:operation', async (req, res) => {
+    res.json(await lifecycle(req, userOf(req), String(req.params.operation)))
+  })
+  /** The user's own recovery, without a message: the link for an administrator who passes it on. */
+  on('post', '/api/v1/users/:id/credentials/forgot_password', (req, res) => {
+    res.json({ resetPasswordUrl: resetPasswordUrl(req, userOf(req)) })
+  })
+  on('get', '/api/v1/users/:id/factors', (req, res) => {
+    res.json(userOf(req).factors.map(presentFactor))
+  })
+  on('post', '/api/v1/users/:id/factors', (req, res) => {
+    res.json(presentFactor(addManagedFactor(org, userOf(req), parseBody(newFactorBody, req.body))))
+  })
+
+  on('get', '/api/v1/groups', (req, res) => {
+    const found = [...groups].filter(([, { name }]) => name.startsWith(String(req.query.q)))
+    res.json(found.map(([id, { name }]) => ({ id, profile: { name } })))
+  })
+  on('post', '/api/v1/groups', (req, res) => {
+    const { name } = parseBody(newGroupBody, req.body).profile
+    const id = idFromSeed('00g', `group ${name}`)
+    groups.set(id, { name, members: new Set() })
+    res.json({ id, profile: { name } })
+  })
+  on('put', '/api/v1/groups/:id/users/:userId', (req, res) => {
+    const group = groups.get(String(req.params.id))
+    if (group === undefined) throw notFound(`${req.params.id} (UserGroup)`)
+    const user = org.users.findById(String(req.params.userId))
+    if (user === undefined) throw notFound(`${req.params.userId} (User)`)
+    group.members.add(user.id)
+    res.status(204).end()
+  })
+  on('delete', '/api/v1/groups/:id', (req, res) => {
+    if (!groups.delete(String(req.params.id))) throw notFound(`${req.params.id} (UserGroup)`)
+    res.status(204).end()
+  })
+
+  on('get', '/api/v1/policies', (_req, res) => {
+    res.json([...policies].map(([id, { name }]) => ({ id, name, type: 'OKTA_SIGN_ON' })))
+  })
+  on('post', '/api/v1/policies', (req, res) => {
+    const { name, conditions } = parseBody(newPolicyBody, req.body)
+    const id = idFromSeed('00p', `policy ${name}`)
+    policies.set(id, { name, groupIds: conditions.people.groups.include, signOn: undefined })
+    res.json({ id, name, type: 'OKTA_SIGN_ON' })
+  })
+  on('post', '/api/v1/policies/:id/rules', (req, res) => {
+    const policy = policies.get(String(req.params.id))
+    if (policy === undefined) throw notFound(`${req.params.id} (Policy)`)
+    const { name, actions } = parseBody(newRuleBody, req.body)
+    policy.signOn = signOnPolicy(actions.signon)
+    res.json({ id: idFromSeed('0pr', `rule ${name}`), name, type: 'SIGN_ON' })
+  })
+  on('delete', '/api/v1/policies/:id', (req, res) => {
+    if (!policies.delete(String(req.params.id))) throw notFound(`${req.params.id} (Policy)`)
+    res.status(204).end()
+  })
+  return router
+
+  function on(
+    method: 'get' | 'post' | 'put' | 'delete',
+    path: string,
+    handle: (req: Request, res: Response) => void | Promise<void>,
+  ): void {
+    router[method](path, (req, res, next) => {
+      // a page activates a factor at this path, too
+      if (req.body?.stateToken !== undefined) return next('route')
+      requireAdministrator(req)
+      return handle(req, res)
+    })
+  }
+
+  function requireAdministrator(req: Request): void {
+    const { trusted, administrator } = clientContextOf(org, req)
+    if (!trusted) throw invalidToken()
+    if (administrator !== true) throw accessDenied()
+  }
+
+  function userOf(req: Request): User {
+    const user = org.users.findById(String(req.params.id))
+    if (user === undefined) throw notFound(`${req.params.id} (User)`)
+    return user
+  }
+
+  async function lifecycle(req: Request, user: User, operation: string): Promise<object> {
+    switch (operation) {
+      case 'activate': {
+        const activationToken = activateManagedUser(org, user)
+        return { activationUrl: `${originOf(req)}/welcome/${activationToken}`, activationToken }
+      }
+      case 'expire_password':
+        user.passwordExpired = true
+        return present(user)
+      case 'unlock':
+        user.lockedOut = false
+        user.wrongPasswords = 0
+        return {}
+      case 'reset_password':
+        await change(user, operation, req.query.sendEmail !== 'false')
+        return req.query.sendEmail === 'false' ? { resetPasswordUrl: resetPasswordUrl(req, user) } : {}
+      default: {
+        const known = LIFECYCLE_OPERATIONS.find((name) => name === operation)
+        if (known === undefined) throw notFound(`${operation} (lifecycle)`)
+        await change(user, known)
+        return {}
+      }
+    }
+  }
+
+  /** An operation that the user's status does not allow is 403 E0000001, as at Okta. */
+  async function change(user: User, operation: LifecycleOperation, sendsEmail = true): Promise<void> {
+    try {
+      await changeLifecycle(org, user, operation, sendsEmail)
+    } catch {
+      throw validationFailed(operation, [`${operation}: The user's status does not allow it`])
+    }
+  }
+
+  async function deactivate(user: User): Promise<void> {
+    if (statusOf(user) === 'STAGED') user.adminStatus = 'DEPROVISIONED'
+    else await changeLifecycle(org, user, 'deactivate')
+  }
+
+  function resetPasswordUrl(req: Request, user: User): string {
+    return `${originOf(req)}/reset_password/${newRecoveryToken(org, user, 'PASSWORD', undefined)}`
+  }
+}
+
+const MFA = { ALWAYS: 'always', SESSION: 'session', DEVICE: 'device' } as const
+
+function signOnPolicy({
+  access,
+  requireFactor,
+  factorPromptMode = 'ALWAYS',
+  rememberDeviceByDefault,
+  factorLifetime = 0,
+}: NewRuleBody['actions']['signon']) {
+  return {
+    mfa: requireFactor ? MFA[factorPromptMode] : ('never' as const),
+    deny: access === 'DENY',
+    rules: [],
+    allowRememberDevice: factorPromptMode !== 'ALWAYS',
+    rememberDeviceLifetimeInMinutes: factorLifetime,
+    rememberDeviceByDefault,
+  }
+}
+
+function present(user: User): object {
+  return { ...presentUser(user), status: statusOf(user) }
+}
+
+function presentFactor({ id, factorType, provider }: Factor): object {
+  return { id, factorType, provider, status: 'ACTIVE' }
+}
