@@ -4,6 +4,7 @@ import { loadConfig } from './config/load-config.ts'
 import { defaultTunables } from './config/tunables.ts'
 import { createListener, type Listener } from './http/listener.ts'
 import type { Telemetry } from './http/request-context.ts'
+import { type ErrorReply, readError } from './okta-errors.ts'
 import { createGatehouse, type Gatehouse, type GatehouseOptions } from './wiring.ts'
 
 /**
@@ -26,6 +27,11 @@ export function createEmbeddedBroker({ env, ...options }: EmbeddedBrokerOptions)
 /** What is wrong with the variables; undefined for other errors. */
 export function problemsOf(error: unknown): readonly string[] | undefined {
   return error instanceof ConfigError ? error.problems : undefined
+}
+
+/** What Gatehouse makes of an Error object of Okta: the key of the message for users. */
+export function readOktaError(reply: ErrorReply, operation: string): { readonly message: string } {
+  return readError(reply, operation)
 }
 
 /** A listener with the limits of the broker's own. */

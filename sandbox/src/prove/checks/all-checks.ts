@@ -1,0 +1,24 @@
+import type { Check } from '../check.ts'
+import { EVENT_CHECKS } from './events.ts'
+import { LIMIT_CHECKS } from './limits.ts'
+import { MFA_CHECKS } from './mfa.ts'
+import { PAM_CHECKS } from './pam.ts'
+import { PASSWORD_CHECKS } from './passwords.ts'
+import { RECOVERY_CHECKS } from './recovery.ts'
+import { SESSION_CHECKS } from './sessions.ts'
+import { TOKEN_CHECKS } from './token-per-call.ts'
+import { WEBAUTHN_CHECKS } from './webauthn.ts'
+import { ZONE_CHECKS } from './zones.ts'
+
+export const ALL_CHECKS: readonly Check[] = [
+  ...RECOVERY_CHECKS,
+  ...EVENT_CHECKS,
+  ...SESSION_CHECKS,
+  ...ZONE_CHECKS,
+  ...MFA_CHECKS,
+  ...PASSWORD_CHECKS,
+  ...LIMIT_CHECKS,
+  ...TOKEN_CHECKS,
+  ...WEBAUTHN_CHECKS,
+  ...PAM_CHECKS,
+]

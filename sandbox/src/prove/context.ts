@@ -1,0 +1,47 @@
+import type { Authn } from './authn.ts'
+import type { Caller } from './caller.ts'
+import type { RunningGatehouse } from './gatehouse.ts'
+import type { Inbox } from './inbox.ts'
+import type { Org } from './org.ts'
+
+export interface PamTarget {
+  readonly url: string
+  readonly team: string
+  readonly keyId: string
+  readonly keySecret: string
+  /** A user of the team whose groups are read. */
+  readonly user?: string | undefined
+}
+
+/** The org that a run checks, and what the run may use of it. */
+export interface Target {
+  readonly orgUrl: string
+  /** An administrator's, for users, groups and policies. */
+  readonly apiToken: string
+  /** The one that Gatehouse is to have. */
+  readonly brokerToken?: string | undefined
+  readonly pam?: PamTarget | undefined
+  readonly phone?: string | undefined
+  readonly mailDomain?: string | undefined
+  /** The origin of the portal's page: a Trusted Origin of the org. */
+  readonly portalOrigin?: string | undefined
+  readonly inbox?: Inbox | undefined
+  /** Undefined: no bound. */
+  readonly callsPerMinute: number | undefined
+  /** How long the System Log may lag behind. */
+  readonly settleMs: number
+}
+
+/** What a check works with. */
+export interface Context {
+  readonly target: Target
+  readonly org: Org
+  readonly authn: Authn
+  readonly gatehouse: RunningGatehouse
+  /** To the PAM API. */
+  readonly pam: Caller
+  readonly engine: 'classic' | 'identity'
+  /** A value that nobody else has, for device tokens and names. */
+  unique(): string
+  now(): number
+}

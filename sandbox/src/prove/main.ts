@@ -1,0 +1,163 @@
+#!/usr/bin/env node
+import { createInterface } from 'node:readline/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SandboxConfig } from '../sandbox-config.ts'
+import { createCaller } from './caller.ts'
+import type { Need } from './check.ts'
+import { ALL_CHECKS } from './checks/all-checks.ts'
+import type { Context, Target } from './context.ts'
+import { createPersonalInbox } from './inbox.ts'
+import { isNamed, type ProveOptions, parseOptions, USAGE } from './options.ts'
+import { createOrgClient } from './org.ts'
+import { createOutputFolder, type OutputFolder } from './output-folder.ts'
+import { createPace } from './pace.ts'
+import { countsOf, lineOf, mergeReports } from './report.ts'
+import { type Proof, runProof } from './run-proof.ts'
+import { startSandboxTarget } from './sandbox-target.ts'
+
+const EX_USAGE = 64
+const INTERRUPTED = 130
+const CALLS_PER_MINUTE = 200
+const LOG_LAG_MS = 20_000
+
+const print = (text: string) => process.stdout.write(`${text}\n`)
+
+async function run(options: ProveOptions): Promise<number> {
+  const folder = createOutputFolder(options.output)
+  if (options.clean) return clean(options, folder)
+  const abort = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      if (!abort.signal.aborted) print('Interrupted: what the run created is deleted …')
+      abort.abort()
+    })
+  const { only } = options
+  const checks = ALL_CHECKS.filter(({ id }) => only.length === 0 || only.some((name) => isNamed(id, name)))
+  const proofs: Proof[] = []
+  for (const start of options.sandbox ? sandboxes() : [async () => orgOf(options)]) {
+    const { target, close, engine } = await start()
+    try {
+      const proof = await runProof({
+        target,
+        checks: checks.filter(({ needs }) => engine === undefined || isAbout(needs, engine)),
+        journal: folder.journal,
+        isSandbox: options.sandbox,
+        onResult: (result) => print(lineOf(result)),
+        now: Date.now,
+        pause: (ms, signal) => sleep(ms, undefined, signal && { signal }),
+        signal: abort.signal,
+      })
+      proofs.push(proof)
+    } finally {
+      await close()
+    }
+  }
+  folder.write(proofs)
+  const { results, stopped, left } = mergeReports(proofs.map(({ report }) => report))
+  if (left.length === 0) folder.forgetLeftovers()
+  print(`\n${countsOf(results)}\nReport: ${options.output}/report.md`)
+  if (stopped !== undefined) print(`The run ended early: ${stopped}`)
+  if (left.length > 0) print(`Not deleted, so run --clean: ${left.join(', ')}`)
+  if (abort.signal.aborted) return INTERRUPTED
+  if (stopped !== undefined || left.length > 0) return 2
+  return results.some(({ result }) => result === 'disproved') ? 1 : 0
+}
+
+interface Started {
+  readonly target: Target
+  close(): Promise<void>
+  /** Only checks about this engine are run. Undefined: all. */
+  readonly engine?: Context['engine']
+}
+type Start = () => Promise<Started>
+
+/** One for each engine, so that every check can be run. */
+function sandboxes(): Start[] {
+  return [
+    async () => ({ ...(await startSandboxTarget()), engine: 'classic' }),
+    async () => {
+      const change = (config: SandboxConfig) => {
+        config.pipeline = 'idx'
+      }
+      return { ...(await startSandboxTarget({ change })), engine: 'identity' }
+    },
+  ]
+}
+
+/** Checks that are about no engine are run on Classic Engine. */
+function isAbout(needs: readonly Need[], engine: Context['engine']): boolean {
+  return needs.includes('identityEngine') === (engine === 'identity')
+}
+
+function orgOf(options: ProveOptions): Started {
+  return { target: targetOf(options), close: async () => {} }
+}
+
+/** Deletes what an earlier run left: what its folder names, and what the org has by that name. */
+async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<number> {
+  if (org === undefined) return EX_USAGE
+  const pause = (ms: number) => sleep(ms)
+  const nextTurn = createPace({ callsPerMinute: CALLS_PER_MINUTE, now: Date.now, pause })
+  const client = createOrgClient({
+    call: createCaller({ origin: org.url, nextTurn, now: Date.now }),
+    apiToken: org.apiToken,
+    run: '',
+    mailDomain: '',
+    journal: folder.journal,
+    password: () => '',
+    now: Date.now,
+    pause,
+    settleMs: 0,
+  })
+  const { deleted, left } = await client.deleteLeftovers(folder.leftovers())
+  for (const name of deleted) print(`deleted ${name}`)
+  for (const name of left) print(`not deleted ${name}`)
+  if (left.length === 0) folder.forgetLeftovers()
+  print(`${deleted.length} deleted, ${left.length} left`)
+  return left.length === 0 ? 0 : 2
+}
+
+function targetOf({ org, pam, phone, mailDomain, portalOrigin, withPerson }: ProveOptions): Target {
+  if (org === undefined) throw new Error('no org')
+  return {
+    orgUrl: org.url,
+    apiToken: org.apiToken,
+    brokerToken: org.brokerToken,
+    pam,
+    phone,
+    mailDomain,
+    portalOrigin,
+    inbox: withPerson ? createPersonalInbox(ask) : undefined,
+    callsPerMinute: CALLS_PER_MINUTE,
+    settleMs: LOG_LAG_MS,
+  }
+}
+
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  const answer = await terminal.question(question)
+  terminal.close()
+  return answer.trim()
+}
+
+const ids = ALL_CHECKS.map(({ id }) => id)
+const parsed = parseOptions(process.argv.slice(2), process.env, ids)
+switch (parsed.kind) {
+  case 'help':
+    print(USAGE)
+    break
+  case 'list':
+    for (const { id, belief } of ALL_CHECKS) print(`${id.padEnd(24)} ${belief}`)
+    break
+  case 'wrong':
+    process.stderr.write(`${parsed.problems.join('\n')}\n\n${USAGE}`)
+    process.exitCode = EX_USAGE
+    break
+  case 'run':
+    try {
+      process.exitCode = await run(parsed.options)
+    } catch (error) {
+      process.stderr.write(`The run failed: ${error instanceof Error ? error.message : 'unknown error'}\n`)
+      process.exitCode = 2
+    }
+}

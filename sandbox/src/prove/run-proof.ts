@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto'
+import { createAuthnClient } from './authn.ts'
+import { createCaller, RateLimitReached } from './caller.ts'
+import {
+  type Check,
+  type CheckResult,
+  NEEDS,
+  type Need,
+  notTestable,
+  resultOf,
+  type Seen,
+  unclear,
+} from './check.ts'
+import type { Context, Target } from './context.ts'
+import { startGatehouse } from './gatehouse.ts'
+import { createOrgClient, type Journal, OrgRefused } from './org.ts'
+import { createPace } from './pace.ts'
+import { createPseudonyms, type Pseudonyms } from './pseudonyms.ts'
+import { createRecordings, type Recordings } from './recordings.ts'
+import type { RunReport } from './report.ts'
+
+export interface ProofOptions {
+  readonly target: Target
+  readonly checks: readonly Check[]
+  readonly journal: Journal
+  readonly isSandbox: boolean
+  onResult(result: CheckResult): void
+  readonly now: () => number
+  /** Rejects if the signal is aborted meanwhile. */
+  readonly pause: (ms: number, signal?: AbortSignal) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+export interface Proof {
+  readonly report: RunReport
+  readonly recordings: Recordings
+  readonly pseudonyms: Pseudonyms
+}
+
+/** Mail to it goes nowhere (RFC 2606), and without --mail-domain none is asked for. */
+const NO_MAIL_DOMAIN = 'example.com'
+
+/**
+ * Runs the checks one after the other, and deletes whatever they created, however they end. Checks
+ * after an abort, or after the org's limit is used up, are not run.
+ */
+export async function runProof(options: ProofOptions): Promise<Proof> {
+  const { target, checks, journal, now, signal, isSandbox, onResult } = options
+  const pseudonyms = createPseudonyms(target.orgUrl)
+  learnTarget(pseudonyms, target)
+  const recordings = createRecordings(pseudonyms)
+  let current = 'start'
+  let isCleaningUp = false
+  const pause = (ms: number) => options.pause(ms, isCleaningUp ? undefined : signal)
+  const paced = createPace({ callsPerMinute: target.callsPerMinute, now, pause })
+  const nextTurn = async () => {
+    if (!isCleaningUp) signal.throwIfAborted()
+    await paced()
+  }
+  const call = createCaller({
+    origin: target.orgUrl,
+    nextTurn,
+    now,
+    onExchange: (exchange) => recordings.add(current, exchange),
+  })
+  const pam = createCaller({
+    origin: target.pam?.url ?? target.orgUrl,
+    nextTurn,
+    now,
+    onExchange: ({ reply }) => pseudonyms.learnFrom(reply.data),
+  })
+  const unique = () => randomBytes(16).toString('hex')
+  const org = createOrgClient({
+    call,
+    apiToken: target.apiToken,
+    run: randomBytes(4).toString('hex'),
+    mailDomain: target.mailDomain ?? NO_MAIL_DOMAIN,
+    journal,
+    password: () => `Proof-${randomBytes(12).toString('base64url')}-1a`,
+    now,
+    pause,
+    settleMs: target.settleMs,
+  })
+  const apiToken = target.brokerToken ?? target.apiToken
+  const authn = createAuthnClient({ call, apiToken })
+  const gatehouse = await startGatehouse({ orgUrl: target.orgUrl, apiToken, nextTurn })
+
+  const results: CheckResult[] = []
+  let stopped: string | undefined
+  let engine: Context['engine'] = 'classic'
+  try {
+    engine = (await org.pipeline()) === 'idx' ? 'identity' : 'classic'
+    const context: Context = { target, org, authn, gatehouse, pam, engine, unique, now }
+    for (const check of checks) {
+      current = check.id
+      const startedAt = performance.now()
+      const seen = await look(check, context, signal)
+      const ms = performance.now() - startedAt
+      const result = { check, result: resultOf(seen), seen: pseudonyms.replace(seen.seen), ms }
+      results.push(result)
+      onResult(result)
+    }
+  } catch (error) {
+    stopped = signal.aborted ? 'it was interrupted' : messageOf(error)
+  }
+  isCleaningUp = true
+  const left = await org.deleteAll().finally(() => gatehouse.close())
+  return { report: { results, engine, isSandbox, stopped, left }, recordings, pseudonyms }
+}
+
+/** A failure of one check is no failure of the run, unless the org has no calls left. */
+async function look(check: Check, context: Context, signal: AbortSignal): Promise<Seen> {
+  const missing = check.needs.find((need) => !isThere(need, context))
+  if (missing !== undefined) return notTestable(NEEDS[missing])
+  try {
+    return await check.run(context)
+  } catch (error) {
+    if (error instanceof OrgRefused) return notTestable(error.message)
+    if (error instanceof RateLimitReached || signal.aborted) throw error
+    return unclear(messageOf(error))
+  }
+}
+
+function isThere(need: Need, { target, engine }: Context): boolean {
+  switch (need) {
+    case 'mail':
+      return target.mailDomain !== undefined
+    case 'phone':
+      return target.phone !== undefined
+    case 'inbox':
+      return target.inbox !== undefined
+    case 'portal':
+      return target.portalOrigin !== undefined
+    case 'pam':
+      return target.pam !== undefined
+    case 'pamUser':
+      return target.pam?.user !== undefined
+    case 'brokerToken':
+      return target.brokerToken !== undefined
+    case 'classicEngine':
+      return engine === 'classic'
+    case 'identityEngine':
+      return engine === 'identity'
+  }
+}
+
+function learnTarget(
+  pseudonyms: Pseudonyms,
+  { apiToken, brokerToken, pam, phone, mailDomain, portalOrigin }: Target,
+) {
+  for (const token of [apiToken, brokerToken]) if (token !== undefined) pseudonyms.learn('token', token)
+  for (const secret of [pam?.keyId, pam?.keySecret, pam?.team, pam?.user, mailDomain])
+    if (secret !== undefined) pseudonyms.learn('secret', secret)
+  if (pam !== undefined) pseudonyms.learn('secret', new URL(pam.url).host)
+  if (portalOrigin !== undefined) pseudonyms.learn('secret', new URL(portalOrigin).host)
+  if (phone !== undefined) pseudonyms.learn('phone', phone)
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error'
+  const { cause } = error
+  return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message
+}

@@ -1,0 +1,59 @@
+import { parsePamConfig } from '../pam/pam-config.ts'
+import { createSandbox, type Sandbox } from '../sandbox.ts'
+import { loadSandboxConfig, type SandboxConfig } from '../sandbox-config.ts'
+import type { Target } from './context.ts'
+import type { Inbox } from './inbox.ts'
+
+export interface SandboxTarget {
+  readonly target: Target
+  readonly sandbox: Sandbox
+  close(): Promise<void>
+}
+
+/** A sandbox in this process, as an org of which everything may be used. */
+export async function startSandboxTarget({
+  change = () => {},
+  now = Date.now,
+}: {
+  change?: (config: SandboxConfig) => void
+  now?: () => number
+} = {}): Promise<SandboxTarget> {
+  const config = loadSandboxConfig()
+  change(config)
+  const sandbox = createSandbox({ config, now })
+  const { authnUrl, pamUrl, close } = await sandbox.listen()
+  const { team, keys, users } = parsePamConfig(config.pam)
+  const [key] = keys
+  const [apiToken] = config.adminTokens
+  if (apiToken === undefined || key === undefined) throw new Error('the sandbox has no tokens')
+  return {
+    sandbox,
+    close,
+    target: {
+      orgUrl: authnUrl,
+      apiToken,
+      brokerToken: sandbox.apiToken,
+      pam: { url: pamUrl, team, keyId: key.keyId, keySecret: key.keySecret, user: Object.keys(users)[0] },
+      phone: '+15550100123',
+      mailDomain: 'proof.example.test',
+      portalOrigin: 'https://portal.example.test',
+      inbox: createSandboxInbox(sandbox),
+      callsPerMinute: undefined,
+      settleMs: 0,
+    },
+  }
+}
+
+/** The messages of the sandbox's outbox. Nothing arrives later. */
+function createSandboxInbox({ outbox }: Sandbox): Inbox {
+  const read = new Set<object>()
+  return {
+    async next(login, kind) {
+      const message = outbox.messages.find(
+        (each) => each.login === login && each.kind === kind && !read.has(each),
+      )
+      if (message !== undefined) read.add(message)
+      return message
+    },
+  }
+}

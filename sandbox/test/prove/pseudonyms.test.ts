@@ -1,0 +1,83 @@
+import { expect, test } from '@jest/globals'
+import { createPace } from '../../src/prove/pace.ts'
+import { createPseudonyms } from '../../src/prove/pseudonyms.ts'
+
+const ORG = 'https://trial-1.okta.example'
+const ANSWER = {
+  stateToken: '00stateTokenOfTheOrg',
+  status: 'MFA_REQUIRED',
+  _embedded: {
+    user: { id: '00uRealUserOfTheOrg1', profile: { login: 'ada@company.example', firstName: 'Adalina' } },
+    factors: [{ id: 'ufsRealFactorOfOrg12', profile: { phoneNumber: '+491701234567' } }],
+  },
+  _links: {
+    next: {
+      href: `${ORG}/api/v1/users/00uRealUserOfTheOrg1/factors/ostRealFactorOfOrg12/qr/20realPictureToken00`,
+    },
+    step: { href: `${ORG}/login/step-up/redirect?stateToken=00anotherStateTokenX` },
+  },
+  client: { ipAddress: '203.0.113.9' },
+}
+
+test('tokens, ids, names, addresses and numbers are replaced, and what the protocol says stays', () => {
+  const pseudonyms = createPseudonyms(ORG)
+  pseudonyms.learnFrom(ANSWER)
+  const text = pseudonyms.replace(JSON.stringify(ANSWER))
+  for (const real of [
+    'okta.example',
+    'Real',
+    'real',
+    'OfTheOrg',
+    'ada',
+    'Adalina',
+    '+49',
+    '203.0',
+    'another',
+  ])
+    expect(text).not.toContain(real)
+  const replaced = JSON.parse(text)
+  expect(replaced).toMatchObject({
+    status: 'MFA_REQUIRED',
+    _embedded: {
+      user: { id: expect.stringMatching(/^00u0+\d+$/), profile: { login: 'user-1@example.test' } },
+    },
+    _links: { next: { href: expect.stringMatching(/^https:\/\/org\.example\.test\/api\/v1\/users\/00u/) } },
+  })
+  expect(replaced._links.next.href).toContain(replaced._embedded.user.id)
+  expect(replaced.stateToken.length).toBeGreaterThanOrEqual(20)
+  expect(pseudonyms.findIn(text)).toEqual([])
+  expect(pseudonyms.findIn(JSON.stringify(ANSWER))).toContain('00stateTokenOfTheOrg')
+})
+
+test('a value is replaced in the same way everywhere, encoded too, and the longer one first', () => {
+  const pseudonyms = createPseudonyms(ORG)
+  pseudonyms.learn('login', 'ada@company.example')
+  pseudonyms.learn('secret', 'ada@')
+  expect(pseudonyms.replace('ada@company.example ada%40company.example')).toBe(
+    'user-1@example.test user-1@example.test',
+  )
+})
+
+test('a second and a third call wait when a minute has its calls', async () => {
+  let clock = 0
+  const pauses: number[] = []
+  const pause = async (ms: number) => {
+    pauses.push(ms)
+    clock += ms
+  }
+  const nextTurn = createPace({ callsPerMinute: 2, now: () => clock, pause })
+  for (const at of [0, 10_000, 20_000, 61_000]) {
+    clock = Math.max(clock, at)
+    await nextTurn()
+  }
+  expect(pauses).toEqual([40_000, 9_000])
+})
+
+test('without a bound nothing waits', async () => {
+  const nextTurn = createPace({
+    callsPerMinute: undefined,
+    now: () => 0,
+    pause: () => Promise.reject(new Error('waited')),
+  })
+  for (let n = 0; n < 1000; n += 1) await nextTurn()
+})

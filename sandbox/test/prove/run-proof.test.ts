@@ -1,0 +1,253 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createSecretScanner } from 'gatehouse-test-support/secret-scanner'
+import { replayFolders } from '../../../scripts/replay-folders.ts'
+import type { CheckResult } from '../../src/prove/check.ts'
+import { ALL_CHECKS } from '../../src/prove/checks/all-checks.ts'
+import { NAME_PREFIX } from '../../src/prove/org.ts'
+import { createOutputFolder } from '../../src/prove/output-folder.ts'
+import { type Proof, runProof } from '../../src/prove/run-proof.ts'
+import { type SandboxTarget, startSandboxTarget } from '../../src/prove/sandbox-target.ts'
+import type { SandboxConfig } from '../../src/sandbox-config.ts'
+
+const closers: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+async function start(change?: (config: SandboxConfig) => void): Promise<SandboxTarget> {
+  const started = await startSandboxTarget(change ? { change } : {})
+  closers.push(started.close)
+  return started
+}
+
+interface RunOptions {
+  readonly ids?: readonly string[]
+  readonly signal?: AbortSignal
+  readonly onResult?: (result: CheckResult) => void
+  readonly target?: Partial<SandboxTarget['target']>
+}
+
+/** Waits only as long as it must: pauses are over at once. */
+function prove(
+  { target }: SandboxTarget,
+  { ids, signal = new AbortController().signal, onResult = () => {}, target: change = {} }: RunOptions = {},
+): Promise<Proof> {
+  return runProof({
+    target: { ...target, ...change },
+    checks: ids === undefined ? ALL_CHECKS : ALL_CHECKS.filter(({ id }) => ids.includes(id)),
+    journal: { add: () => {} },
+    isSandbox: true,
+    onResult,
+    now: Date.now,
+    pause: async () => {},
+    signal,
+  })
+}
+
+const resultsOf = ({ report }: Proof) =>
+  Object.fromEntries(report.results.map(({ check, result }) => [check.id, result]))
+
+function namesOfRuns({ sandbox }: SandboxTarget): string[] {
+  return sandbox
+    .users()
+    .map(({ login }) => login)
+    .filter((login) => login.startsWith(NAME_PREFIX))
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-proof-'))
+  closers.push(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.\w+$/.test(name))
+    .map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+
+test('a run on the sandbox proves all, leaves nothing, and writes a report without a secret', async () => {
+  const started = await start()
+  const { sandbox, target } = started
+  const configured = sandbox.users().map(({ login }) => login)
+  const proof = await prove(started)
+  const not = proof.report.results.filter(({ result }) => result !== 'proved')
+  expect(not.filter(({ check }) => !check.needs.includes('identityEngine'))).toEqual([])
+  expect(proof.report).toMatchObject({ stopped: undefined, left: [] })
+  expect(sandbox.users().map(({ login }) => login)).toEqual(configured)
+
+  const sentTo = sandbox.outbox.messages.map(({ to }) => to)
+  expect(sentTo.filter((to) => !to.endsWith('@proof.example.test') && to !== target.phone)).toEqual([])
+
+  const folder = newFolder()
+  createOutputFolder(folder).write([proof])
+  const files = filesIn(folder)
+  expect(files.length).toBeGreaterThan(200)
+  const scanner = createSecretScanner()
+  scanner.add(target.orgUrl, target.apiToken, sandbox.apiToken, ...sandbox.tokensIssued())
+  scanner.add(...sandbox.pamControl.bearerTokens(), target.phone ?? '', target.mailDomain ?? '')
+  for (const { headers, body } of sandbox.requestLog.authn.entries) {
+    scanner.add(String(headers.authorization ?? ''))
+    scanner.add(...textsIn(body, SECRETS))
+  }
+  expect(
+    files.flatMap(({ name, text }) => scanner.findIn(text).map((secret) => `${name}: ${secret}`)),
+  ).toEqual([])
+
+  const replayed = replayFolders([join(folder, 'recordings')])
+  expect({
+    code: replayed.code,
+    findings: replayed.out.split('\n').filter((line) => line.startsWith('  ')),
+  }).toEqual({
+    code: 0,
+    findings: [],
+  })
+})
+
+/** Members of requests that no report may have. */
+const SECRETS =
+  /^(login|email|username|password|value|newPassword|passCode|deviceToken|stateToken|recoveryToken)$/
+
+function textsIn(data: unknown, names: RegExp): string[] {
+  if (typeof data !== 'object' || data === null) return []
+  return Object.entries(data).flatMap(([name, member]) =>
+    typeof member !== 'string' ? textsIn(member, names) : names.test(name) ? [member] : [],
+  )
+}
+
+test('on Identity Engine, the checks about it are proved', async () => {
+  const started = await start((config) => {
+    config.pipeline = 'idx'
+  })
+  const ids = ALL_CHECKS.filter(({ needs }) => needs.includes('identityEngine')).map(({ id }) => id)
+  const proof = await prove(started, { ids: [...ids, 'S9'] })
+  expect(resultsOf(proof)).toEqual({
+    ...Object.fromEntries(ids.map((id) => [id, 'proved'])),
+    S9: 'not testable here',
+  })
+})
+
+/** How an org differs: in its configuration, or once it runs. */
+interface Wrong {
+  readonly config?: (config: SandboxConfig) => void
+  readonly running?: (sandbox: SandboxTarget['sandbox']) => void
+}
+
+const setting = (changed: Partial<SandboxTarget['sandbox']['settings']>): Wrong => ({
+  running: ({ settings }) => Object.assign(settings, changed),
+})
+
+/** One for each kind of belief, by the check that tells. */
+const WRONG_ORGS: Readonly<Record<string, Wrong>> = {
+  'R1.token-email': setting({ tokenRecoveryResets: false }),
+  R7: setting({ usedLink: 'E0000110' }),
+  R8: {
+    config: ({ limits }) => {
+      limits.wrongRecoveryAnswers = 7
+    },
+  },
+  'A4.time': setting({ recoveryLoggedAt: 'completion' }),
+  A1: setting({ sessionTokenReplacesSession: true }),
+  R3: setting({ forwardedForNeedsToken: true }),
+  S9: setting({ remembersUnasked: true }),
+  S5: setting({ wrongOldPassword: 'documented' }),
+  S6: setting({ language: 'de' }),
+  'R12.sms': {
+    config: ({ limits }) => {
+      limits.resendSeconds = 0
+    },
+  },
+  'token.verify': setting({ verifyNeedsToken: true }),
+  F4: {
+    config: (config) => {
+      config.requiresOriginHeader = true
+    },
+  },
+  O4: { running: ({ pamControl }) => pamControl.setErrorShape('message') },
+}
+
+describe('an org that differs in one belief is told right', () => {
+  const ids = Object.keys(WRONG_ORGS)
+  test.each(ids.map((id, index) => ({ id, control: ids[(index + 1) % ids.length] ?? '' })))(
+    '$id is disproved, and $control is proved',
+    async ({ id, control }) => {
+      const { config, running = () => {} } = WRONG_ORGS[id] ?? {}
+      const started = await start(config)
+      running(started.sandbox)
+      expect(resultsOf(await prove(started, { ids: [id, control] }))).toEqual({
+        [id]: 'disproved',
+        [control]: 'proved',
+      })
+    },
+  )
+})
+
+test('without a phone, a mail domain, a portal or messages, such checks are not testable here', async () => {
+  const started = await start()
+  const none = {
+    phone: undefined,
+    mailDomain: undefined,
+    portalOrigin: undefined,
+    inbox: undefined,
+    pam: undefined,
+  }
+  const ids = ['R1.own-email', 'R1.own-sms', 'R4.staged', 'F4', 'O4', 'R2']
+  const proof = await prove(started, { ids, target: { ...none, brokerToken: undefined } })
+  const { R2, ...others } = resultsOf(proof)
+  expect(R2).toBe('proved')
+  expect(new Set(Object.values(others))).toEqual(new Set(['not testable here']))
+  expect(started.sandbox.outbox.messages).toEqual([])
+})
+
+test('a token that may not create users: not testable, with what the org refused', async () => {
+  const started = await start()
+  const proof = await prove(started, { ids: ['R2'], target: { apiToken: started.sandbox.apiToken } })
+  expect(proof.report.results).toMatchObject([
+    { result: 'not testable here', seen: 'the org refuses POST /api/v1/users: 403 E0000006' },
+  ])
+})
+
+describe('whatever ends a run, what it created is deleted, and nobody else is touched', () => {
+  const changed = ({ sandbox }: SandboxTarget) =>
+    sandbox.requestLog.authn.entries.filter(
+      ({ method, path }) => method !== 'GET' && /^\/api\/v1\/users\/./.test(path),
+    )
+
+  test('an interruption', async () => {
+    const started = await start()
+    const abort = new AbortController()
+    const proof = await prove(started, { signal: abort.signal, onResult: () => abort.abort() })
+    expect(proof.report).toMatchObject({ stopped: 'it was interrupted', left: [], results: { length: 1 } })
+    expect(namesOfRuns(started)).toEqual([])
+  })
+
+  test('the org’s limit, which is named with its reset', async () => {
+    const started = await start()
+    const onResult = () =>
+      started.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 30, method: 'POST' })
+    const proof = await prove(started, { ids: ['R2', 'D1', 'D2'], onResult })
+    expect(proof.report.stopped).toMatch(/^429: the org's limit is used up until 20\d\d-/)
+    expect(proof.report.results).toHaveLength(1)
+    expect(namesOfRuns(started)).toEqual([])
+  })
+
+  test('an answer that is lost: the user exists, and its id is not known', async () => {
+    const started = await start()
+    started.sandbox.faults.authn.set({ kind: 'half', path: '/api/v1/users', method: 'POST', times: 1 })
+    const proof = await prove(started, { ids: ['R2'] })
+    expect(proof.report.results).toMatchObject([{ result: 'unclear' }])
+    expect(proof.report.left).toEqual([])
+    expect(namesOfRuns(started)).toEqual([])
+  })
+
+  test('only users of the run are changed', async () => {
+    const started = await start()
+    const known = new Set(started.sandbox.users().map(({ id }) => id))
+    await prove(started, { ids: ['R5', 'V1', 'U1', 'S9'] })
+    const ids = changed(started).map(({ path }) => path.split('/')[4])
+    expect(ids.length).toBeGreaterThan(10)
+    expect(ids.filter((id) => known.has(id ?? ''))).toEqual([])
+  })
+})
