@@ -147,7 +147,8 @@ test('the name of all objects can be set, and every reference follows', () => {
     gateway: { name: 'portal' },
     monitoring: { enabled: true, dashboard: true },
   })
-  for (const object of objects) expect(nameOf(object)).toMatch(/^sign-in(-tunables|-dashboard|-doctor|-objectives)?$/)
+  for (const object of objects)
+    expect(nameOf(object)).toMatch(/^sign-in(-tunables|-dashboard|-doctor|-objectives)?$/)
   expect(JSON.stringify(objects)).not.toContain('"app.kubernetes.io/instance":"gatehouse"')
   const own = { name: 'sign-in' }
   expect(objectOf('HorizontalPodAutoscaler', objects)).toMatchObject({ spec: { scaleTargetRef: own } })
