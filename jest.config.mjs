@@ -24,7 +24,8 @@ export default {
       {
         jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
         module: { type: 'commonjs' },
-        sourceMaps: 'inline',
+        // beside the code: inline, they took a tenth of the processor time of all tests
+        sourceMaps: true,
       },
     ],
   },
