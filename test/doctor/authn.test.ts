@@ -93,7 +93,7 @@ describe('the sandbox', () => {
 
   test('the clock is off', async () => {
     const at = (offMs: number) => authnChecks(upstream.signInEnv, { now: () => Date.now() + offMs })
-    expect((await at(600_000)).clock).toMatch(/^fail: the clocks differ by (600|601|602) s$/)
+    expect((await at(600_000)).clock).toMatch(/^fail: the clocks differ by 6\d\d s$/)
     expect((await at(-600_000)).clock).toMatch(/^fail: /)
     expect((await at(90_000)).clock).toMatch(/^warn: /)
   })
