@@ -151,6 +151,7 @@ const instructions = z
       include_site: z.literal(false),
       scope_specification: z.array(z.strictObject({ type: z.literal('exclude'), path: z.string() })),
     }),
+    allowed_refresh_initiators: z.array(z.string()).meta({ description: 'The hosts of `ALLOWED_ORIGINS`.' }),
     credentials: z.array(
       z.strictObject({ type: z.literal('cookie'), name: z.string(), attributes: z.string() }),
     ),

@@ -94,6 +94,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const boundSessions = createBoundSessions({
     ...deps,
     secure,
+    allowedOrigins: config.allowedOrigins,
     isOffered: deviceBound,
     times: constants.boundSessions,
   })

@@ -2424,6 +2424,8 @@ export interface components {
                     path: string;
                 }[];
             };
+            /** @description The hosts of `ALLOWED_ORIGINS`. */
+            allowed_refresh_initiators: string[];
             credentials: {
                 /** @constant */
                 type: "cookie";

@@ -31,6 +31,8 @@ export interface BoundSessionsOptions {
   readonly masterKeys: MasterKeys
   /** PUBLIC_URL is https. Browsers bind no session over http. */
   readonly secure: boolean
+  /** Whose pages may call the broker, besides those of PUBLIC_URL. */
+  readonly allowedOrigins: readonly string[]
   /**
    * DEVICE_BOUND_SESSIONS: whether browsers are asked to register a key. A session that is bound
    * stays so in any case: during a change of the setting, both kinds of replicas serve it.
@@ -63,13 +65,14 @@ export type BoundSessions = ReturnType<typeof createBoundSessions>
  * can renew it, by a proof. Nothing but the key is stored.
  */
 export function createBoundSessions(options: BoundSessionsOptions) {
-  const { secure, isOffered, log, metrics, now } = options
+  const { secure, allowedOrigins, isOffered, log, metrics, now } = options
   const times = { ...TIMES, ...options.times }
   const tokens = createBoundSessionTokens({ ...options, ...times })
   // never `__Host-Http-`: with it, Chromium silently does not register the key
   const name = secure ? '__Host-gatehouse-bound' : 'gatehouse-bound'
   const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax' } as const
   const valueIn = readCookie(name)
+  const refreshInitiators = [...new Set(allowedOrigins.map((origin) => new URL(origin).hostname))]
   const mayAudit = createLogThrottle({ ...AUDIT_THROTTLE, now })
 
   /** Counts and audits a refusal. `fields`: of the request and the session. */
@@ -130,6 +133,8 @@ export function createBoundSessions(options: BoundSessionsOptions) {
         include_site: false,
         scope_specification: UNBOUND_PATHS.map((path) => ({ type: 'exclude', path })),
       },
+      // otherwise requests of these pages are sent without the cookie when it has ended
+      allowed_refresh_initiators: refreshInitiators,
       // as in `setCookie`; the lifetime does not count
       credentials: [
         {

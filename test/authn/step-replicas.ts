@@ -172,7 +172,7 @@ export async function replicas({
       idleMs: 1_800_000,
       absoluteMs: 43_200_000,
       maxPerUser: 4,
-      boundSessions: createBoundSessions({ ...common, secure: false, isOffered: false }),
+      boundSessions: createBoundSessions({ ...common, secure: false, allowedOrigins: [], isOffered: false }),
       voidTimes: createVoidTimes({ store: itsStore, masterKeys, ttlMs: 43_200_000, isUsed: false }),
     })
     const revocation = createRevocation({ ...common, sessions, refetchAccess: async () => {} })

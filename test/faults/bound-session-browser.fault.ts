@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { generateKey } from '../../src/config/secret-values.ts'
+import { type BrokerDirectory, makeBrokerDirectory } from '../support/broker-process.ts'
 import { openChromiumIn } from '../support/chromium.ts'
-import type { Gatehouse } from '../support/gatehouse.ts'
+import { type Gatehouse, TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { delivery, orgEvent } from '../support/org-event.ts'
 import { startTrustedSite, type TrustedSite } from '../support/trusted-site.ts'
 import { until } from '../support/until.ts'
 
@@ -12,34 +15,40 @@ import { until } from '../support/until.ts'
  * short life, Chromium would reach its own limit on renewals.
  */
 
-const [PORTAL, OTHER_SITE] = ['portal.example.test', 'news.example']
+const [PORTAL, SPA, OTHER_SITE] = ['portal.example.test', 'spa.example.test', 'news.example']
 const FEATURES = 'DeviceBoundSessions,EnableBoundSessionCredentialsSoftwareKeysForManualTesting'
 const BOUND_COOKIE = '__Host-gatehouse-bound'
 const ME = '/api/v1/sessions/me'
 const OPS_TOKEN = 'plainly-fake-token-of-an-operator'
+const HOOK_SECRET = 'plainly-fake-secret-of-the-event-hook'
 
 let site: TrustedSite
 let harness: Harness
 let replicas: Gatehouse[]
 let chromium: Browser
 let origin: string
+let env: Record<string, string>
+let directory: BrokerDirectory
 
 beforeAll(async () => {
-  site = await startTrustedSite(PORTAL, OTHER_SITE)
+  site = await startTrustedSite(PORTAL, SPA, OTHER_SITE)
   origin = `https://${PORTAL}:${site.port}`
-  const env = {
+  env = {
     PUBLIC_URL: origin,
+    ALLOWED_ORIGINS: `https://${SPA}:${site.port}`,
     DEVICE_BOUND_SESSIONS: 'on',
     TRUST_PROXY: '127.0.0.1',
     OPS_TOKENS: `operator:${OPS_TOKEN}`,
+    EVENT_HOOK_SECRET: HOOK_SECRET,
   }
   harness = await startHarness({
     env,
     tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
   })
   replicas = [harness.gatehouse, await harness.replica(env)]
-  await site.serve(...replicas.map(({ url }) => Number(new URL(url).port)))
-  const resolve = [PORTAL, OTHER_SITE].map((host) => `MAP ${host} 127.0.0.1`).join()
+  directory = await makeBrokerDirectory()
+  await site.serve(portsOf(replicas))
+  const resolve = [PORTAL, SPA, OTHER_SITE].map((host) => `MAP ${host} 127.0.0.1`).join()
   chromium = await openChromiumIn(
     site.home,
     `--host-resolver-rules=${resolve}`,
@@ -49,6 +58,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await chromium?.close()
   await site?.stop()
+  await directory?.remove()
   await harness?.stop()
 })
 
@@ -89,9 +99,16 @@ async function signIn(): Promise<void> {
 const hasBoundCookie = async () => (await context.cookies()).some(({ name }) => name === BOUND_COOKIE)
 const endBoundCookie = (of = context) => of.clearCookies({ name: BOUND_COOKIE })
 
+const portsOf = (brokers: readonly { readonly url: string; readonly port?: string }[]) =>
+  brokers.map(({ url, port = new URL(url).port }) => Number(port))
+const metricsOf = async ({ opsUrl }: { readonly opsUrl: string }) => (await fetch(`${opsUrl}/metrics`)).text()
+
+const linesOf = (replica: Gatehouse, event: string) =>
+  replica.logLines().filter((line) => line.event === event)
 /** The audit events of both replicas so far. */
-const audited = (event: string) =>
-  replicas.flatMap((replica) => replica.logLines().filter((line) => line.event === event))
+const audited = (event: string) => replicas.flatMap((replica) => linesOf(replica, event))
+/** The requests of this route that both replicas have answered. */
+const requestsTo = (route: string) => audited('request').filter((line) => line.route === route)
 
 test('a session is bound, and goes on over the end of its cookie without the page noticing', async () => {
   await signIn()
@@ -147,6 +164,20 @@ test('a new sign-in in the same browser is bound to a key of its own; the page s
   expect(audited('bound_session_refused')).toHaveLength(refused)
 })
 
+test('pages of ALLOWED_ORIGINS go on over the end of the cookie too', async () => {
+  await signIn()
+  const spa = await context.newPage()
+  await spa.goto(`https://${SPA}:${site.port}/`)
+  const statuses = () =>
+    spa.evaluate(async (url) => {
+      const ask = () => fetch(url, { credentials: 'include' })
+      return (await Promise.all([ask(), ask()])).map(({ status }) => status)
+    }, origin + ME)
+  expect(await statuses()).toEqual([200, 200])
+  await endBoundCookie()
+  expect(await statuses()).toEqual([200, 200])
+})
+
 test('a link on another site arrives without the cookie; the next request of the page has it', async () => {
   await signIn()
   await page.goto(`https://${OTHER_SITE}:${site.port}/`)
@@ -165,6 +196,25 @@ describe('the session ends', () => {
     expect(await statusOf(ME)).toBe(404)
     await signIn()
     expect((await asked(ME)).body).toMatchObject({ deviceBound: true })
+  })
+
+  test('when an event of the org ends the user', async () => {
+    await signIn()
+    const { userId } = (await asked(ME)).body
+    const { status } = await fetch(`${harness.gatehouse.url}/hooks/org-events`, {
+      method: 'POST',
+      headers: {
+        authorization: HOOK_SECRET,
+        'content-type': 'application/json',
+        'x-forwarded-for': '192.0.2.1',
+      },
+      body: JSON.stringify(delivery(orgEvent(userId))),
+    })
+    expect(status).toBe(204)
+    expect(await statusOf(ME)).toBe(404)
+    await endBoundCookie()
+    expect(await statusOf(ME)).toBe(404)
+    expect(await hasBoundCookie()).toBe(false)
   })
 
   test('when an operator ends it', async () => {
@@ -191,11 +241,56 @@ test('while Redis is away, a renewal is 503, the user is not signed out, and goe
   await until(async () => (await statusOf(ME)) === 200, { what: 'the session after the outage' })
 })
 
-test('when a replica has ended, the other one renews', async () => {
-  await signIn()
-  const [survivor] = replicas
-  await site.serve(Number(new URL(survivor?.url ?? '').port), 9) // nothing listens there
-  await endBoundCookie()
-  expect(await statusOf(ME)).toBe(200)
-  expect(await statusOf(ME)).toBe(200)
+describe('replicas come and go:', () => {
+  afterEach(() => site.serve(portsOf(replicas)))
+
+  test('one has ended, and the other one renews', async () => {
+    await signIn()
+    await site.serve([...portsOf(replicas.slice(1)), 9]) // nothing listens there
+    await endBoundCookie()
+    expect(await statusOf(ME)).toBe(200)
+    expect(await statusOf(ME)).toBe(200)
+  })
+
+  test('one is killed during a renewal, which the other one completes', async () => {
+    const killed = await directory.start({ ...harness.signInEnv, ...env })
+    const renewals = () => requestsTo('/bound-session/refresh').length
+    await site.serve(portsOf([killed]), portsOf(replicas))
+    await signIn()
+    expect(await statusOf(ME)).toBe(200)
+    const [requests, before] = [requestsTo(ME).length, renewals()]
+    await endBoundCookie()
+    harness.redis.pause()
+    const asking = statusOf(ME)
+    try {
+      await until(async () => /requests_in_flight [1-9]/.test(await metricsOf(killed)), {
+        what: 'the renewal to wait for Redis',
+      })
+      killed.child.kill('SIGKILL')
+      await killed.exited
+    } finally {
+      harness.redis.resume()
+    }
+    expect(await asking).toBe(200)
+    expect([requestsTo(ME).length, renewals()]).toEqual([requests + 1, before + 1])
+  })
+
+  test('SECRET_KEYS are rotated, a replica at a time, and the page goes on', async () => {
+    const newer = generateKey()
+    const withKeys = (...keys: string[]) => harness.replica({ ...env, SECRET_KEYS: keys.join() })
+    const old = harness.gatehouse
+    const [both, renewed] = [await withKeys(TEST_KEY, newer), await withKeys(newer, TEST_KEY)]
+    const refusals = () =>
+      [old, both, renewed].flatMap((replica) => linesOf(replica, 'bound_session_refused')).length
+    const refused = refusals()
+    await signIn()
+    for (const serving of [[old, both], [both], [both, renewed], [renewed]]) {
+      await site.serve(portsOf(serving))
+      for (let count = 0; count < 4; count += 1) expect(await statusOf(ME)).toBe(200)
+      await endBoundCookie()
+      for (let count = 0; count < 4; count += 1) expect(await statusOf(ME)).toBe(200)
+    }
+    expect((await asked(ME)).body).toMatchObject({ deviceBound: true })
+    expect(refusals()).toBe(refused)
+  })
 })

@@ -125,6 +125,8 @@ describe('a registration', () => {
             { type: 'exclude', path: '/.well-known' },
           ],
         },
+        // of ALLOWED_ORIGINS, each host once
+        allowed_refresh_initiators: ['spa.portal.example', 'other.portal.example'],
         credentials: [
           {
             type: 'cookie',

@@ -32,6 +32,12 @@ export const ABSOLUTE_MS = 12 * 3_600_000
 export const EXTEND_EVERY_MS = 60_000
 export const MAX_PER_USER = 4
 export const RECENT_MINUTES = 15
+/** Two of them on one host. */
+export const ALLOWED_ORIGINS = [
+  'https://spa.portal.example',
+  'https://spa.portal.example:8443',
+  'https://other.portal.example',
+]
 export const ISSUER = 'https://portal.example'
 export const FIRST_KEY = Buffer.alloc(32, 1)
 export const START = Date.parse('2026-11-05T06:00:00Z')
@@ -111,6 +117,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       createBoundSessions({
         masterKeys,
         secure,
+        allowedOrigins: ALLOWED_ORIGINS,
         isOffered: bindsSessions,
         times: boundTimes,
         log,

@@ -38,7 +38,7 @@ function sessionsOn(store: Store, ...keys: readonly Buffer[]) {
     extendEveryMs: 1000,
     maxPerUser: 5,
     voidTimes: createVoidTimes({ store, masterKeys, ttlMs: IDLE_MS, isUsed: false }),
-    boundSessions: createBoundSessions({ ...common, secure: true, isOffered: true }),
+    boundSessions: createBoundSessions({ ...common, secure: true, allowedOrigins: [], isOffered: true }),
   })
   return {
     ...sessions,

@@ -16,8 +16,8 @@ export interface TrustedSite {
   readonly port: number
   /** The home directory of a Chromium that trusts the authority. */
   readonly home: string
-  /** Sends requests to these ports. */
-  serve(...ports: readonly number[]): Promise<void>
+  /** Sends requests to these ports in turn; to `backups` if no other one accepts them. */
+  serve(ports: readonly number[], backups?: readonly number[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -57,9 +57,15 @@ export async function startTrustedSite(...hosts: readonly string[]): Promise<Tru
   return {
     port,
     home: directory,
-    async serve(...ports) {
+    async serve(ports, backups = []) {
       await nginx?.end()
-      writeFileSync(file('nginx.conf'), configuration(file, hosts[0] ?? '', port, ports))
+      writeFileSync(
+        file('nginx.conf'),
+        configuration(file, hosts[0] ?? '', port, [
+          ...ports.map((one) => `127.0.0.1:${one}`),
+          ...backups.map((one) => `127.0.0.1:${one} backup`),
+        ]),
+      )
       nginx = startProcess(
         ['-p', directory, '-c', file('nginx.conf'), '-e', file('error.log')],
         directory,
@@ -82,7 +88,7 @@ function configuration(
   file: (name: string) => string,
   host: string,
   port: number,
-  ports: readonly number[],
+  servers: readonly string[],
 ): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return `
@@ -93,7 +99,7 @@ events {}
 http {
   access_log off;
   ${temporary.map((name) => `${name}_temp_path ${file(name)};`).join('\n  ')}
-  upstream gatehouse { ${ports.map((one) => `server 127.0.0.1:${one};`).join(' ')} }
+  upstream gatehouse { ${servers.map((one) => `server ${one};`).join(' ')} }
   server {
     listen 127.0.0.1:${port} ssl;
     ssl_certificate ${file('site.pem')};
