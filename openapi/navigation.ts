@@ -30,16 +30,14 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
     ...PAGE,
     summary: 'Sign in, then return: for a browser that a proxy has found without a session',
     description:
-      'A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`. A URL that is not percent-encoded continues to the end of the query. Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.',
+      'A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`. A URL or path that is not percent-encoded continues to the end of the query. One that is too long, or that servers could read in different ways, falls back to the longest allowed URL with which it begins. Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.',
     cookies: { session: 'used', device: 'used' },
     query: SIGN_IN_QUERY.extend({
-      returnTo: z
-        .url()
-        .max(2048)
-        .meta({
-          description: 'At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`.',
-          examples: ['https://portal.example.com/app/report?year=2026'],
-        }),
+      returnTo: z.string().meta({
+        description:
+          'A URL at or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`; or a path of `PUBLIC_URL`.',
+        examples: ['https://portal.example.com/app/report?year=2026'],
+      }),
     }),
     responses: {
       303: {

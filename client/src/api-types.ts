@@ -577,9 +577,10 @@ export interface paths {
         /**
          * Sign in, then return: for a browser that a proxy has found without a session
          * @description A browser with a session is redirected to `returnTo` at once, unless `amr`
-         * or `maxAuthAge` is not met, as in `/forward-auth`. A URL that is not percent-encoded
-         * continues to the end of the query. Parameters of `SIGN_IN_URL` and `prompt` have no
-         * effect; others are refused: 400.
+         * or `maxAuthAge` is not met, as in `/forward-auth`. A URL or path that is not
+         * percent-encoded continues to the end of the query. One that is too long, or that servers
+         * could read in different ways, falls back to the longest allowed URL with which it begins.
+         * Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.
          */
         get: operations["goToSignIn"];
         put?: never;
@@ -5084,8 +5085,8 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of
-                 * `RETURN_TO`.
+                 * @description A URL at or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of
+                 * `RETURN_TO`; or a path of `PUBLIC_URL`.
                  */
                 returnTo: string;
                 amr?: string | string[];

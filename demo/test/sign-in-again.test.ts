@@ -67,7 +67,7 @@ describe('returnTo', () => {
     await atApp(visitor)
   })
 
-  /** `test/authn/redirects/redirect-target.test.ts` has more targets for the same function. */
+  /** `test/http/redirect-target.test.ts` has more targets for the same function. */
   test('another site is refused with a message, before and after the sign-in', async () => {
     const path = opened('//evil.example/')
     const visitor = await harness.visit({ path })

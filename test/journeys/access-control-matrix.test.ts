@@ -112,7 +112,7 @@ interface Expected {
 
 /** The access rules in the order in which they are checked. */
 function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
-  const { verdicts, setsDevice, opened, serves, session } = classNamed(
+  const { verdicts, setsDevice, opened, fromWorkers, serves, session } = classNamed(
     CLASS_OF[nameOf(route)] as RouteClassName,
   ) // exists: tested above
   const refused = { verdict: NOT_ALLOWED, setsDevice: false, session: undefined }
@@ -122,7 +122,8 @@ function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
   const site = caller.headers['sec-fetch-site'] ?? 'none'
   const isServed = serves === 'any-site' || site === serves || caller.reads !== undefined
   if (route.method === 'GET' && !isServed && site !== 'none' && site !== 'same-origin') return refused
-  if (opened === true && caller.opens !== true) return refused
+  const isPassedOn = fromWorkers === true && site === 'same-origin'
+  if (opened === true && caller.opens !== true && !isPassedOn) return refused
   const verdict = verdicts[kind]
   return {
     verdict,

@@ -201,6 +201,7 @@ export const ROW_OF_CLASS: Readonly<Record<RouteClassName, keyof typeof ROWS>> =
   'public data': '`/livez`, `/readyz`, `/metrics`, the key set',
   'offered redirect': '`GET /login/sessionCookieRedirect`',
   navigation: '`GET /signin/step-up`',
+  'navigation without effect': '`GET /signin`, open session',
   'session: first look': '`GET /api/v1/sessions/me`',
   'session: kept alive': '`POST /api/v1/sessions/me/lifecycle/refresh`',
   'session: sign-out': '`DELETE /api/v1/sessions/me`',

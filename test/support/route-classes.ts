@@ -73,6 +73,8 @@ interface RouteClass {
   readonly setsDevice: boolean
   /** Only for top-level navigation: fetch, frames and images are refused. */
   readonly opened?: true
+  /** Also for a service worker of the same origin that passes a navigation on. */
+  readonly fromWorkers?: true
   /**
    * The sites whose pages may send its GET without an allowed origin. Default: only the broker's
    * own origin.
@@ -98,6 +100,13 @@ export const ROUTE_CLASSES = {
     serves: 'any-site',
   },
   navigation: { verdicts: always(DONE), setsDevice: true, opened: true, serves: 'any-site' },
+  'navigation without effect': {
+    verdicts: always(DONE),
+    setsDevice: true,
+    opened: true,
+    fromWorkers: true,
+    serves: 'any-site',
+  },
   'session: first look': { verdicts: bySession(NOT_FOUND), setsDevice: true },
   'session: kept alive': { verdicts: bySession(NOT_FOUND), setsDevice: false },
   'session: sign-out': { verdicts: bySession(NOT_FOUND), setsDevice: false, session: 'closes' },
@@ -149,7 +158,7 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   ...Object.fromEntries(OPERATIONS.map(({ path }) => [`POST ${path}`, 'step'] as const)),
   'GET /api/v1/users/:uid/factors/questions': 'offered list',
   'GET /api/v1/users/:uid/factors/:id/qr/:token': 'offered picture',
-  'GET /signin': 'navigation',
+  'GET /signin': 'navigation without effect',
   'GET /signin/step-up': 'navigation',
   'GET /login/step-up/redirect': 'offered redirect',
   'GET /login/token/redirect': 'offered redirect',

@@ -1,10 +1,11 @@
 import type { Request, Response } from 'express'
+import { assertNavigation } from '../../http/navigation.ts'
 import { getRequestContext } from '../../http/request-context.ts'
 import { type Operation, type Operations, type Route, routesOf } from '../../http/route.ts'
 import type { Client } from '../browser/client.ts'
 import { normalizePath } from '../transaction/link-paths.ts'
 import type { SsoTokens } from './sso-tokens.ts'
-import { assertNavigation, type StepUp } from './step-up.ts'
+import type { StepUp } from './step-up.ts'
 
 const PAGE = {
   method: 'GET',
@@ -43,10 +44,11 @@ export function createNavigationRoutes({
     (
       status: 302 | 303,
       target: (req: Request, client: Client, res: Response) => Promise<string>,
+      from?: Parameters<typeof assertNavigation>[1],
     ): Route['handle'] =>
     async (req, res) => {
       getRequestContext(req).errorFormat = 'page'
-      assertNavigation(req.headers)
+      assertNavigation(req.headers, from)
       const href = await target(req, clientOf(req, res), res)
       res.status(status).set('Location', href).end()
     }
@@ -55,7 +57,7 @@ export function createNavigationRoutes({
   )
 
   return routesOf(NAVIGATION_OPERATIONS, {
-    goToSignIn: redirect(303, (req, _client, res) => returnTo(req, res)),
+    goToSignIn: redirect(303, (req, _client, res) => returnTo(req, res), 'own-origin'),
     beginStepUp: redirect(303, (req, client) => stepUp.importToken(req.query.stateToken, client)),
     followStepUp: followOffered,
     followTokenRedirect: followOffered,

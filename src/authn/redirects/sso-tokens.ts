@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Seal, Signer } from '../../crypto/keys.ts'
 import { invalidField, unknownHandle } from '../../errors.ts'
+import { allowedTarget, type RedirectPrefix } from '../../http/redirect-target.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Sessions } from '../../session/sessions.ts'
@@ -11,7 +12,6 @@ import type { StepAudit } from '../audit/step-audit.ts'
 import type { Client } from '../browser/client.ts'
 import { isHandle } from '../transaction/transaction-store.ts'
 import { oktaSignOutUrl } from './okta-sign-out.ts'
-import { allowedTarget, type RedirectPrefix } from './redirect-target.ts'
 
 export interface SsoTokensOptions {
   readonly allowed: readonly RedirectPrefix[]

@@ -1,5 +1,5 @@
 import type { Signer } from '../../crypto/keys.ts'
-import { invalidField, notAllowed, notFound } from '../../errors.ts'
+import { invalidField, notFound } from '../../errors.ts'
 import { networksForLimits } from '../../http/request-context.ts'
 import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
 import { KEYS, keyOf, limitKeyPrefix } from '../../store/keys.ts'
@@ -100,15 +100,4 @@ export class StepUp {
     const [, ...former] = await allSettledOrThrow(creating, swapping, ...reading)
     await Promise.all(former.filter((name) => name !== undefined).map((name) => transactions.end(name)))
   }
-}
-
-/**
- * Throws 403 unless the browser itself opens the page: no frame, image, fetch or prefetch (Fetch
- * Metadata).
- */
-export function assertNavigation(headers: Readonly<Record<string, string | string[] | undefined>>): void {
-  const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
-  const isPrefetch = headers['sec-purpose'] !== undefined || headers.purpose === 'prefetch'
-  if (isNavigation && !isPrefetch) return
-  throw notAllowed('Sec-Fetch-Mode, Sec-Fetch-Dest: open this page in the browser; a script cannot fetch it')
 }

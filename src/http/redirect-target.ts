@@ -38,6 +38,32 @@ export function allowedTarget(given: unknown, allowed: readonly RedirectPrefix[]
 }
 
 /**
+ * Where `/signin` returns to. A path is one of the portal's own host. A target that is too long, or
+ * that parsers could read in different ways, falls back to the longest allowed entry with which it
+ * begins: the result is then one of the configured URLs, whatever the rest of the target is.
+ */
+export function returnTarget(
+  given: unknown,
+  allowed: readonly RedirectPrefix[],
+  portalOrigin: string,
+): string | undefined {
+  if (typeof given !== 'string') return undefined
+  const url = /^\/(?!\/)/.test(given) ? portalOrigin + given : given
+  return allowedTarget(url, allowed) ?? longestEntry(url, allowed)
+}
+
+function longestEntry(url: string, allowed: readonly RedirectPrefix[]): string | undefined {
+  const begins = allowed.filter(({ origin, pathPrefix }) => {
+    const path = pathPrefix === '/' ? '' : pathPrefix
+    const isOfOrigin = url.slice(0, origin.length).toLowerCase() === origin
+    const rest = url.slice(origin.length)
+    return isOfOrigin && rest.startsWith(path) && /^(?:[/?#\\]|$)/.test(rest.slice(path.length))
+  })
+  const [longest] = begins.toSorted((a, b) => b.pathPrefix.length - a.pathPrefix.length)
+  return longest && longest.origin + longest.pathPrefix
+}
+
+/**
  * Whether a server could read another path: as written, or after decoding and Unicode compatibility
  * normalization.
  */
