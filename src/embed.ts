@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { ConfigError } from './config/config-error.ts'
 import { loadConfig } from './config/load-config.ts'
-import { defaultTunables } from './config/tunables.ts'
+import { defaultTunables, type Tunables } from './config/tunables.ts'
 import { createListener, type Listener } from './http/listener.ts'
 import type { Telemetry } from './http/request-context.ts'
 import { type ErrorReply, readError } from './okta-errors.ts'
@@ -14,14 +14,21 @@ import { createGatehouse, type Gatehouse, type GatehouseOptions } from './wiring
 export interface EmbeddedBrokerOptions extends GatehouseOptions {
   /** Variables of Gatehouse, such as `PUBLIC_URL`. Those of the process are not read. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Changes the tunables. */
+  readonly tunables?: (shipped: Tunables) => Tunables
 }
 
 /** Nothing listens yet: `app` and `ops` are given to a listener. */
 export type EmbeddedBroker = Pick<Gatehouse, 'app' | 'ops' | 'log' | 'metrics' | 'close'>
 
 /** @throws ConfigError, see `problemsOf` */
-export function createEmbeddedBroker({ env, ...options }: EmbeddedBrokerOptions): EmbeddedBroker {
-  return createGatehouse(loadConfig(env), options)
+export function createEmbeddedBroker({
+  env,
+  tunables = (shipped) => shipped,
+  ...options
+}: EmbeddedBrokerOptions): EmbeddedBroker {
+  const config = loadConfig(env)
+  return createGatehouse({ ...config, tunables: tunables(config.tunables) }, options)
 }
 
 /** What is wrong with the variables; undefined for other errors. */

@@ -1,12 +1,11 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { Express } from 'express'
+import { createServer, type RequestListener } from 'node:http'
 
 export type Listener = { url: string; close(): Promise<void> }
 
 /** Rejects if the port is in use. `close` also closes open connections. */
 export async function listen(
-  app: Express,
+  app: RequestListener,
   { port, host }: { port: number; host: string },
 ): Promise<Listener> {
   // Longer than clients keep idle connections, so that the server never closes a connection that a

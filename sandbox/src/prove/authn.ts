@@ -13,6 +13,13 @@ export interface AuthnCallOptions {
   readonly origin?: string
 }
 
+/** The Authentication API: of the org, or as a portal sees it through Gatehouse. */
+export interface AuthnApi<Answer extends Reply = Reply> {
+  post(path: string, body: Json): Promise<Answer>
+  /** A step of the transaction of an earlier answer. */
+  step(from: Reply, path: string, body?: Json): Promise<Answer>
+}
+
 export type Authn = ReturnType<typeof createAuthnClient>
 
 /** Calls the Authentication API as Gatehouse does, or as a public application. */
@@ -35,17 +42,25 @@ export function createAuthnClient({ call, apiToken }: { call: Caller; apiToken: 
   const post = (path: string, body: Json, options: AuthnCallOptions = {}) =>
     request('POST', path.startsWith('/api/') ? path : AUTHN + path, body, options)
 
+  const step = (from: Reply, path: string, body: Json = {}, options: AuthnCallOptions = {}) =>
+    post(path, { stateToken: from.body.stateToken, ...body }, options)
+
+  /** As a public application. */
+  const withoutToken: AuthnApi = {
+    post: (path, body) => post(path, body, { token: false }),
+    step: (from, path, body) => step(from, path, body, { token: false }),
+  }
+
   return {
     post,
+    step,
+    withoutToken,
     get: (path: string, options: AuthnCallOptions = {}) => request('GET', path, undefined, options),
     signIn: (
       { login, password }: Pick<ProofUser, 'login' | 'password'>,
       more: Json = {},
       options: AuthnCallOptions = {},
     ) => post('', { username: login, password, ...more }, options),
-    /** A step of the transaction of an earlier answer. */
-    step: (from: Reply, path: string, body: Json = {}, options: AuthnCallOptions = {}) =>
-      post(path, { stateToken: from.body.stateToken, ...body }, options),
     /** A browser's request to the org: with its cookie, without the API token. */
     browse: (path: string, cookie?: string, method: Call['method'] = 'GET') =>
       call({ method, path, headers: { accept: '*/*', ...(cookie === undefined ? {} : { cookie }) } }),

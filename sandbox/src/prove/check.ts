@@ -44,6 +44,11 @@ export interface CheckResult {
   readonly ms: number
 }
 
+/** Ends a check that is not testable here, from what prepares it. */
+export class NotTestable extends Error {
+  override readonly name = 'NotTestable'
+}
+
 export function holds(condition: boolean, seen: string): Seen {
   return { kind: 'decided', holds: condition, seen }
 }

@@ -1,8 +1,8 @@
 import type { Authn } from './authn.ts'
 import type { Caller } from './caller.ts'
-import type { RunningGatehouse } from './gatehouse.ts'
 import type { Inbox } from './inbox.ts'
 import type { Org } from './org.ts'
+import type { Portal } from './portal.ts'
 
 export interface PamTarget {
   readonly url: string
@@ -26,8 +26,12 @@ export interface Target {
   /** The origin of the portal's page: a Trusted Origin of the org. */
   readonly portalOrigin?: string | undefined
   readonly inbox?: Inbox | undefined
+  /** How long an answer to a recovery takes at least. Undefined: Gatehouse's default. */
+  readonly recoveryAnswerMs?: number | undefined
   /** Undefined: no bound. */
   readonly callsPerMinute: number | undefined
+  /** Between two messages to the phone: the org refuses a second one within 30 seconds. */
+  readonly phoneGapMs: number
   /** How long the System Log may lag behind. */
   readonly settleMs: number
 }
@@ -36,8 +40,12 @@ export interface Target {
 export interface Context {
   readonly target: Target
   readonly org: Org
+  /** Calls the org directly, for what Gatehouse never sends. */
   readonly authn: Authn
-  readonly gatehouse: RunningGatehouse
+  /** A new browser at a portal with Gatehouse in front of the org. */
+  openPortal(): Promise<Portal>
+  /** Resolves when the org may send a message to the phone. */
+  phoneTurn(): Promise<void>
   /** To the PAM API. */
   readonly pam: Caller
   readonly engine: 'classic' | 'identity'

@@ -5,69 +5,121 @@ import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { createBrokerListener, createEmbeddedBroker } from 'gatehouse/broker'
 import type { Caller, Reply } from './caller.ts'
+import type { PamTarget } from './context.ts'
 import { isRecord } from './json.ts'
+import { startRelay } from './relay.ts'
 
 export interface GatehouseOptions {
   readonly orgUrl: string
   readonly apiToken: string
-  /** A turn of the org's limit is taken for each request of a browser. */
-  readonly nextTurn: () => Promise<void>
+  /** The origin of the portal. Undefined: this machine's. */
+  readonly portalOrigin: string | undefined
+  readonly pam: PamTarget | undefined
+  readonly recoveryAnswerMs: number | undefined
+  readonly hookSecret: string
+  /** Calls the org. */
+  readonly call: Caller
+  /** Resolves when a request of a browser can call the org without a wait. */
+  readonly room: (calls: number) => Promise<void>
 }
 
 /** A browser of a portal: keeps its cookies, and follows no redirect. */
-export type PortalBrowser = Caller
+export interface Browser {
+  readonly send: Caller
+  /** The address that Gatehouse, and the org by its zones, see. */
+  readonly address: string
+}
 
 export interface RunningGatehouse {
+  /** Where it listens. */
   readonly url: string
-  newBrowser(): PortalBrowser
+  newBrowser(): Browser
+  /** What Gatehouse has sent to the org since the last time. */
+  readonly calls: Awaited<ReturnType<typeof startRelay>>['take']
+  /** The path and query at the org of a redirect of Gatehouse; undefined if it leads elsewhere. */
+  pathAtOrg(location: string): string | undefined
   close(): Promise<void>
 }
 
+/** The most that one request of a browser makes Gatehouse call the org. */
+const CALLS_OF_A_REQUEST = 3
+
 /** A real broker in front of the org, in this process, with nothing outside it. */
-export async function startGatehouse({
-  orgUrl,
-  apiToken,
-  nextTurn,
-}: GatehouseOptions): Promise<RunningGatehouse> {
+export async function startGatehouse(options: GatehouseOptions): Promise<RunningGatehouse> {
+  const { orgUrl, apiToken, portalOrigin, pam, recoveryAnswerMs, hookSecret, call, room } = options
   let app: ReturnType<typeof createEmbeddedBroker>['app'] | undefined
   const listener = createBrokerListener((req, res) => {
     if (app) app(req, res)
     else res.writeHead(503).end()
   })
-  const url = `http://localhost:${await listener.listen(0, '127.0.0.1')}`
+  const relay = await startRelay(call)
+  const url = `http://localhost:${await listener.listen(0, LOOPBACK)}`
+  const publicUrl = portalOrigin ?? url
   const broker = createEmbeddedBroker({
     env: {
-      PUBLIC_URL: url,
-      AUTHN_BASE_URL: orgUrl,
+      PUBLIC_URL: publicUrl,
+      AUTHN_BASE_URL: relay.url,
+      AUTHN_LINK_ORIGINS: orgUrl,
       AUTHN_API_TOKEN: apiToken,
       SSO_REDIRECTS: `${orgUrl}/`,
+      EVENT_HOOK_SECRET: hookSecret,
+      TRUST_PROXY: LOOPBACK,
       REDIS_URL: 'memory:',
       SECRET_KEYS: randomBytes(32).toString('base64'),
       LOG_LEVEL: 'warn',
+      ...(pam && {
+        PAM_BASE_URL: pam.url,
+        PAM_TEAM: pam.team,
+        PAM_KEY_ID: pam.keyId,
+        PAM_KEY_SECRET: pam.keySecret,
+      }),
     },
+    tunables: ({ recovery, ...others }) => ({
+      ...others,
+      recovery: { ...recovery, recoveryAnswerMs: recoveryAnswerMs ?? recovery.recoveryAnswerMs },
+    }),
     logStream: new Writable({ write: (_line, _encoding, done) => done() }),
   })
   app = broker.app
+  let browsers = 0
   return {
     url,
-    newBrowser: () => createBrowser(url, nextTurn),
+    newBrowser() {
+      browsers += 1
+      const address = `198.51.100.${(browsers % 254) + 1}`
+      return { address, send: createBrowser({ url, origin: publicUrl, address, room }) }
+    },
+    calls: relay.take,
+    pathAtOrg: (location) =>
+      location.startsWith(`${relay.url}/`) ? location.slice(relay.url.length) : undefined,
     async close() {
       await listener.drain(0)
       await broker.close()
+      await relay.close()
     },
   }
 }
 
-function createBrowser(url: string, nextTurn: () => Promise<void>): PortalBrowser {
+const LOOPBACK = '127.0.0.1'
+
+interface BrowserOptions {
+  readonly url: string
+  readonly origin: string
+  readonly address: string
+  readonly room: GatehouseOptions['room']
+}
+
+function createBrowser({ url, origin, address, room }: BrowserOptions): Caller {
   const cookies = new Map<string, string>()
   return async ({ method, path, body, headers = {} }): Promise<Reply> => {
-    await nextTurn()
+    await room(CALLS_OF_A_REQUEST)
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const isNavigation = path.startsWith('/login/')
     const sent = send(new URL(path, url), {
       method,
       headers: {
-        ...(isNavigation ? NAVIGATION : { origin: url, accept: 'application/json' }),
+        'x-forwarded-for': address,
+        ...(isNavigation ? NAVIGATION : { origin, accept: 'application/json' }),
         ...(cookie === '' ? {} : { cookie }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,

@@ -18,6 +18,7 @@ import { startSandboxTarget } from './sandbox-target.ts'
 const EX_USAGE = 64
 const INTERRUPTED = 130
 const CALLS_PER_MINUTE = 200
+const PHONE_GAP_MS = 31_000
 const LOG_LAG_MS = 20_000
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
@@ -97,7 +98,7 @@ function orgOf(options: ProveOptions): Started {
 async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<number> {
   if (org === undefined) return EX_USAGE
   const pause = (ms: number) => sleep(ms)
-  const nextTurn = createPace({ callsPerMinute: CALLS_PER_MINUTE, now: Date.now, pause })
+  const { nextTurn } = createPace({ callsPerMinute: CALLS_PER_MINUTE, now: Date.now, pause })
   const client = createOrgClient({
     call: createCaller({ origin: org.url, nextTurn, now: Date.now }),
     apiToken: org.apiToken,
@@ -129,6 +130,7 @@ function targetOf({ org, pam, phone, mailDomain, portalOrigin, withPerson }: Pro
     portalOrigin,
     inbox: withPerson ? createPersonalInbox(ask) : undefined,
     callsPerMinute: CALLS_PER_MINUTE,
+    phoneGapMs: PHONE_GAP_MS,
     settleMs: LOG_LAG_MS,
   }
 }

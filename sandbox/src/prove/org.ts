@@ -1,5 +1,6 @@
 import type { Call, Caller, Reply } from './caller.ts'
 import { outcomeOf, RateLimitReached } from './caller.ts'
+import { NotTestable } from './check.ts'
 import { isRecord, type Json, listOf, textAt } from './json.ts'
 
 /** All that a run creates has a name that begins so. */
@@ -24,11 +25,6 @@ export interface NewUser {
 }
 
 export type PromptMode = 'ALWAYS' | 'SESSION' | 'DEVICE'
-
-/** Thrown if the org refuses a call of the management API: the check is then not testable. */
-export class OrgRefused extends Error {
-  override readonly name = 'OrgRefused'
-}
 
 /** What is created is written down before it exists, so that nothing is left behind. */
 export interface Journal {
@@ -72,7 +68,7 @@ export function createOrgClient(options: OrgOptions) {
   async function manage(request: Call): Promise<Reply> {
     const reply = await send(request)
     if (reply.status >= 400)
-      throw new OrgRefused(
+      throw new NotTestable(
         `the org refuses ${request.method} ${request.path.replace(/\?.*/, '').replaceAll(/\/[0-9a-zA-Z]{20}\b/g, '/{id}')}: ${outcomeOf(reply)}`,
       )
     return reply
@@ -187,6 +183,12 @@ export function createOrgClient(options: OrgOptions) {
     })
   }
 
+  async function resetTokenOf(user: ProofUser, operation: string): Promise<string> {
+    const path = `${userPath(user)}/${operation}?sendEmail=false`
+    const { body } = await manage({ method: 'POST', path })
+    return textAt(body, 'resetPasswordUrl').split('/').at(-1) ?? ''
+  }
+
   const log = async (filter: string): Promise<readonly Json[]> => {
     const { data } = await manage({ method: 'GET', path: `/api/v1/logs?${new URLSearchParams({ filter })}` })
     return listOf(data).filter(isRecord)
@@ -295,10 +297,13 @@ export function createOrgClient(options: OrgOptions) {
       await manage({ method: 'DELETE', path: `${userPath(user)}/sessions` })
     },
     /** The token of the user's own recovery, without a message. The status stays. */
-    async recoveryToken(user: ProofUser): Promise<string> {
-      const path = `${userPath(user)}/credentials/forgot_password?sendEmail=false`
-      const { body } = await manage({ method: 'POST', path })
-      return textAt(body, 'resetPasswordUrl').split('/').at(-1) ?? ''
+    recoveryToken: (user: ProofUser) => resetTokenOf(user, 'credentials/forgot_password'),
+    /** The token of an administrator's reset, without a message. */
+    resetToken: (user: ProofUser) => resetTokenOf(user, 'lifecycle/reset_password'),
+    /** The token of an activation, without a message. */
+    async activationToken(user: ProofUser): Promise<string> {
+      const path = `${userPath(user)}/lifecycle/activate?sendEmail=false`
+      return textAt((await manage({ method: 'POST', path })).body, 'activationToken')
     },
     /** The System Log's events about a user, once there is one of this type, or it is certain. */
     eventsAbout: (user: ProofUser, eventType: string) =>

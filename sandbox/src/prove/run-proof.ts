@@ -6,6 +6,7 @@ import {
   type CheckResult,
   NEEDS,
   type Need,
+  NotTestable,
   notTestable,
   resultOf,
   type Seen,
@@ -13,8 +14,9 @@ import {
 } from './check.ts'
 import type { Context, Target } from './context.ts'
 import { startGatehouse } from './gatehouse.ts'
-import { createOrgClient, type Journal, OrgRefused } from './org.ts'
-import { createPace } from './pace.ts'
+import { createOrgClient, type Journal } from './org.ts'
+import { createPace, createPhoneTurn } from './pace.ts'
+import { openPortal } from './portal.ts'
 import { createPseudonyms, type Pseudonyms } from './pseudonyms.ts'
 import { createRecordings, type Recordings } from './recordings.ts'
 import type { RunReport } from './report.ts'
@@ -52,10 +54,10 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
   let current = 'start'
   let isCleaningUp = false
   const pause = (ms: number) => options.pause(ms, isCleaningUp ? undefined : signal)
-  const paced = createPace({ callsPerMinute: target.callsPerMinute, now, pause })
+  const pace = createPace({ callsPerMinute: target.callsPerMinute, now, pause })
   const nextTurn = async () => {
     if (!isCleaningUp) signal.throwIfAborted()
-    await paced()
+    await pace.nextTurn()
   }
   const call = createCaller({
     origin: target.orgUrl,
@@ -76,21 +78,41 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     run: randomBytes(4).toString('hex'),
     mailDomain: target.mailDomain ?? NO_MAIL_DOMAIN,
     journal,
-    password: () => `Proof-${randomBytes(12).toString('base64url')}-1a`,
+    // has no part of the names of its users: many password policies want that
+    password: () => `Xy7-${randomBytes(12).toString('hex')}`,
     now,
     pause,
     settleMs: target.settleMs,
   })
   const apiToken = target.brokerToken ?? target.apiToken
   const authn = createAuthnClient({ call, apiToken })
-  const gatehouse = await startGatehouse({ orgUrl: target.orgUrl, apiToken, nextTurn })
+  const gatehouse = await startGatehouse({
+    orgUrl: target.orgUrl,
+    apiToken,
+    portalOrigin: target.portalOrigin,
+    pam: target.pam,
+    recoveryAnswerMs: target.recoveryAnswerMs,
+    hookSecret: unique(),
+    call,
+    room: pace.room,
+  })
 
   const results: CheckResult[] = []
   let stopped: string | undefined
   let engine: Context['engine'] = 'classic'
   try {
     engine = (await org.pipeline()) === 'idx' ? 'identity' : 'classic'
-    const context: Context = { target, org, authn, gatehouse, pam, engine, unique, now }
+    const context: Context = {
+      target,
+      org,
+      authn,
+      openPortal: () => openPortal(gatehouse),
+      phoneTurn: createPhoneTurn({ gapMs: target.phoneGapMs, now, pause }),
+      pam,
+      engine,
+      unique,
+      now,
+    }
     for (const check of checks) {
       current = check.id
       const startedAt = performance.now()
@@ -115,7 +137,7 @@ async function look(check: Check, context: Context, signal: AbortSignal): Promis
   try {
     return await check.run(context)
   } catch (error) {
-    if (error instanceof OrgRefused) return notTestable(error.message)
+    if (error instanceof NotTestable) return notTestable(error.message)
     if (error instanceof RateLimitReached || signal.aborted) throw error
     return unclear(messageOf(error))
   }

@@ -38,7 +38,9 @@ export async function startSandboxTarget({
       mailDomain: 'proof.example.test',
       portalOrigin: 'https://portal.example.test',
       inbox: createSandboxInbox(sandbox),
+      recoveryAnswerMs: 0,
       callsPerMinute: undefined,
+      phoneGapMs: 0,
       settleMs: 0,
     },
   }

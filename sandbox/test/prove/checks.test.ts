@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
+import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, STEP_OPERATIONS } from '../../../src/authn/operations.ts'
 import { beliefIdOf, holds, notTestable, resultOf, unclear } from '../../src/prove/check.ts'
 import { ALL_CHECKS } from '../../src/prove/checks/all-checks.ts'
+import { STEPS } from '../../src/prove/checks/steps-without-token.ts'
 import { NOT_SEEN } from '../../src/prove/not-seen.ts'
 
 const docs = new URL('../../../docs/', import.meta.url)
@@ -18,6 +20,13 @@ test('each belief of docs/unproven.md has a check, or a reason why no run can se
 test('each check, and each reason, is about a belief of that page, or has an id of its own', () => {
   const about = [...ALL_CHECKS.flatMap(({ id }) => beliefIdOf(id) ?? []), ...Object.keys(NOT_SEEN)]
   expect(about.filter((id) => !ids.includes(id))).toEqual([])
+})
+
+test('each step that Gatehouse sends to Okta is sent without the API token, but Duo’s', () => {
+  const operations = Object.keys({ ...ENTRY_OPERATIONS, ...OFFERED_OPERATIONS, ...STEP_OPERATIONS })
+  const replayed = new Set(STEPS.map(({ operation }) => operation))
+  expect(operations.filter((id) => !replayed.has(id))).toEqual(['completeDuo'])
+  expect([...replayed].filter((id) => !operations.includes(id))).toEqual([])
 })
 
 test('the ids of the checks are unique, and each has one sentence', () => {
@@ -56,7 +65,7 @@ test.each([
   ['R1', 'R1'],
   ['R1.token-sms', 'R1'],
   ['R12', 'R12'],
-  ['token.verify', undefined],
+  ['token.verifyFactor', undefined],
   ['Rate1', undefined],
 ])('the check %s is about %s', (id, belief) => {
   expect(beliefIdOf(id)).toBe(belief)

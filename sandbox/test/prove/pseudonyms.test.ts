@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { createPace } from '../../src/prove/pace.ts'
+import { createPace, createPhoneTurn } from '../../src/prove/pace.ts'
 import { createPseudonyms } from '../../src/prove/pseudonyms.ts'
 
 const ORG = 'https://trial-1.okta.example'
@@ -65,7 +65,7 @@ test('a second and a third call wait when a minute has its calls', async () => {
     pauses.push(ms)
     clock += ms
   }
-  const nextTurn = createPace({ callsPerMinute: 2, now: () => clock, pause })
+  const { nextTurn } = createPace({ callsPerMinute: 2, now: () => clock, pause })
   for (const at of [0, 10_000, 20_000, 61_000]) {
     clock = Math.max(clock, at)
     await nextTurn()
@@ -73,8 +73,40 @@ test('a second and a third call wait when a minute has its calls', async () => {
   expect(pauses).toEqual([40_000, 9_000])
 })
 
+test('room for several calls is waited for, so that none of them waits', async () => {
+  let clock = 0
+  const pauses: number[] = []
+  const pause = async (ms: number) => {
+    pauses.push(ms)
+    clock += ms
+  }
+  const { nextTurn, room } = createPace({ callsPerMinute: 3, now: () => clock, pause })
+  for (const at of [0, 10_000, 20_000]) {
+    clock = at
+    await nextTurn()
+  }
+  await room(2)
+  expect(pauses).toEqual([50_000])
+  for (let n = 0; n < 2; n += 1) await nextTurn()
+  expect(pauses).toHaveLength(1)
+  await nextTurn()
+  expect(pauses).toEqual([50_000, 10_000])
+})
+
+test('the phone gets its messages one after the other', async () => {
+  let clock = 0
+  const pause = async (ms: number) => {
+    clock += ms
+  }
+  const phoneTurn = createPhoneTurn({ gapMs: 31_000, now: () => clock, pause })
+  await phoneTurn()
+  clock = 10_000
+  await phoneTurn()
+  expect(clock).toBe(31_000)
+})
+
 test('without a bound nothing waits', async () => {
-  const nextTurn = createPace({
+  const { nextTurn } = createPace({
     callsPerMinute: undefined,
     now: () => 0,
     pause: () => Promise.reject(new Error('waited')),

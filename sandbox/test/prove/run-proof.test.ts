@@ -159,7 +159,7 @@ const WRONG_ORGS: Readonly<Record<string, Wrong>> = {
       limits.resendSeconds = 0
     },
   },
-  'token.verify': setting({ verifyNeedsToken: true }),
+  'token.verifyFactor': setting({ verifyNeedsToken: true }),
   F4: {
     config: (config) => {
       config.requiresOriginHeader = true
@@ -223,10 +223,13 @@ describe('whatever ends a run, what it created is deleted, and nobody else is to
     expect(namesOfRuns(started)).toEqual([])
   })
 
-  test('the org’s limit, which is named with its reset', async () => {
+  test.each([
+    ['a call of the run', undefined],
+    ['a call of Gatehouse', '/api/v1/authn'],
+  ])('the org’s limit, which is named with its reset: %s', async (_, path) => {
     const started = await start()
     const onResult = () =>
-      started.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 30, method: 'POST' })
+      started.sandbox.faults.authn.set({ kind: 'rate-limited', retrySeconds: 30, method: 'POST', path })
     const proof = await prove(started, { ids: ['R2', 'D1', 'D2'], onResult })
     expect(proof.report.stopped).toMatch(/^429: the org's limit is used up until 20\d\d-/)
     expect(proof.report.results).toHaveLength(1)

@@ -3,7 +3,8 @@ import { type Check, holds, unclear } from '../check.ts'
 import type { Context } from '../context.ts'
 import { at, type Json, listOf, textAt } from '../json.ts'
 import type { ProofUser } from '../org.ts'
-import { resetByRecovery } from './recovery.ts'
+import { oktaReplyIn, type Portal } from '../portal.ts'
+import { resetByRecovery, startOwnRecovery } from './recovery.ts'
 
 const ENDING = 'connect-your-okta-org.md#10-ending-sessions'
 const RESET = 'user.account.reset_password'
@@ -19,8 +20,9 @@ export const EVENT_CHECKS: readonly Check[] = [
     needs: ['mail'],
     async run(context) {
       const user = await context.org.createUser()
-      await startOwnRecovery(context, user)
-      await resetByRecovery(context, await context.org.recoveryToken(user), user)
+      const portal = await context.openPortal()
+      await startOwnRecovery(portal, user, 'EMAIL')
+      await resetByRecovery(portal, user, { recoveryToken: await context.org.recoveryToken(user) })
       const actors = actorsOf(await context.org.eventsAbout(user, RESET), RESET, user)
       if (actors.length === 0) return unclear('no such event was logged')
       return holds(
@@ -37,7 +39,7 @@ export const EVENT_CHECKS: readonly Check[] = [
     needs: ['mail'],
     async run(context) {
       const user = await context.org.createUser()
-      await startOwnRecovery(context, user)
+      await startOwnRecovery(await context.openPortal(), user, 'EMAIL')
       const atStart = actorsOf(await context.org.eventsAbout(user, RESET), RESET, user).length
       return holds(atStart > 0, atStart > 0 ? 'at its start' : 'not at its start')
     },
@@ -50,7 +52,8 @@ export const EVENT_CHECKS: readonly Check[] = [
     needs: [],
     async run(context) {
       const user = await context.org.createUser()
-      const reset = await resetByRecovery(context, await context.org.recoveryToken(user), user)
+      const recoveryToken = await context.org.recoveryToken(user)
+      const reset = await resetByRecovery(await context.openPortal(), user, { recoveryToken })
       if (reset.status !== 200) return unclear(`reset ${outcomeOf(reset)}`)
       const actors = actorsOf(await context.org.eventsAbout(user, CHANGED), CHANGED, user)
       return holds(actors.length > 0, actors.length > 0 ? `by ${actors.join(', ')}` : 'no such event')
@@ -102,10 +105,10 @@ export const EVENT_CHECKS: readonly Check[] = [
     change: 'Do not tell devices apart by dtHash.',
     needs: [],
     async run(context) {
-      const [one, other] = [context.unique(), context.unique()]
+      const [one, other] = [await context.openPortal(), await context.openPortal()]
       const hashes: string[] = []
-      for (const deviceToken of [one, one, other])
-        hashes.push(dtHashOf((await eventOfSignIn(context, { context: { deviceToken } })).event))
+      for (const portal of [one, one, other])
+        hashes.push(dtHashOf((await eventOfSignIn(context, portal)).event))
       if (hashes.includes('')) return unclear('no dtHash in the events')
       return holds(
         hashes[0] === hashes[1] && hashes[0] !== hashes[2],
@@ -127,21 +130,24 @@ export const EVENT_CHECKS: readonly Check[] = [
   },
 ]
 
-/** A sign-in of a new user, and its event in the System Log. */
-export async function eventOfSignIn(
-  { org, authn }: Context,
-  more: Json = {},
-  options: { token?: boolean; forwardedFor?: string } = {},
-): Promise<{ reply: Reply; requestId: string | null; event: Json | undefined }> {
-  const reply = await authn.signIn(await org.createUser(), more, options)
-  const requestId = reply.headers.get('x-okta-request-id')
-  const events = requestId === null ? [] : await org.eventsOf(requestId)
-  const isSignIn = ({ eventType }: Json) => eventType === 'user.session.start'
-  return { reply, requestId, event: events.find(isSignIn) ?? events[0] }
+interface LoggedSignIn {
+  readonly requestId: string | null
+  readonly event: Json | undefined
 }
 
-const startOwnRecovery = ({ authn }: Context, { login }: ProofUser) =>
-  authn.post('/recovery/password', { username: login, factorType: 'EMAIL' }, { token: false })
+/** A sign-in of a new user at the portal, and its event in the System Log. */
+export async function eventOfSignIn(context: Context, portal?: Portal): Promise<LoggedSignIn> {
+  const user = await context.org.createUser()
+  const signIn = await (portal ?? (await context.openPortal())).signIn(user)
+  return eventOf(context, oktaReplyIn(signIn))
+}
+
+export async function eventOf({ org }: Context, reply: Reply | undefined): Promise<LoggedSignIn> {
+  const requestId = reply?.headers.get('x-okta-request-id') ?? null
+  const events = requestId === null ? [] : await org.eventsOf(requestId)
+  const isSignIn = ({ eventType }: Json) => eventType === 'user.session.start'
+  return { requestId, event: events.find(isSignIn) ?? events[0] }
+}
 
 function actorsOf(events: readonly Json[], eventType: string, user: ProofUser): string[] {
   return events

@@ -1,6 +1,7 @@
 import { factorIdIn } from '../authn.ts'
 import { outcomeOf } from '../caller.ts'
 import { type Check, holds, notTestable } from '../check.ts'
+import { oktaReplyIn } from '../portal.ts'
 
 const SEND_LIMITS = 'build-your-sign-in-page.md#errors'
 
@@ -11,8 +12,9 @@ export const LIMIT_CHECKS: readonly Check[] = [
     where: SEND_LIMITS,
     change: 'Nothing: Gatehouse has a limit of its own.',
     needs: ['phone'],
-    async run({ org, authn, target }) {
+    async run({ org, authn, target, phoneTurn }) {
       const user = await org.createUser({ phone: target.phone })
+      await phoneTurn()
       const body = { username: user.login, factorType: 'SMS' }
       const begun = await authn.post('/recovery/password', body, { token: false })
       if (begun.body.stateToken === undefined) return notTestable(`no text message: ${outcomeOf(begun)}`)
@@ -26,8 +28,9 @@ export const LIMIT_CHECKS: readonly Check[] = [
     where: SEND_LIMITS,
     change: 'Nothing: Gatehouse has a limit of its own.',
     needs: ['phone'],
-    async run({ org, authn, target }) {
+    async run({ org, authn, target, phoneTurn }) {
       const user = await org.createUser({ phone: target.phone })
+      await phoneTurn()
       const body = { username: user.login, factorType: 'CALL' }
       const begun = await authn.post('/recovery/password', body, { token: false })
       if (begun.body.stateToken === undefined) return notTestable(`no call: ${outcomeOf(begun)}`)
@@ -57,8 +60,9 @@ export const LIMIT_CHECKS: readonly Check[] = [
     where: 'performance.md#the-limits-of-the-org',
     change: 'Do not watch the org’s limits by these headers.',
     needs: [],
-    async run({ org, authn, now }) {
-      const { headers } = await authn.signIn(await org.createUser())
+    async run({ org, openPortal, now }) {
+      const signIn = await (await openPortal()).signIn(await org.createUser())
+      const headers = oktaReplyIn(signIn)?.headers ?? new Headers()
       const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
         Number(headers.get(`x-rate-limit-${name}`) ?? Number.NaN),
       )

@@ -1,8 +1,9 @@
-import { factorIdIn } from '../authn.ts'
+import { type AuthnApi, factorIdIn } from '../authn.ts'
 import { outcomeOf, type Reply } from '../caller.ts'
 import { type Check, holds, notTestable } from '../check.ts'
 import type { Context } from '../context.ts'
 import type { PromptMode, ProofUser } from '../org.ts'
+import type { Portal, PortalReply } from '../portal.ts'
 import { resetByRecovery } from './recovery.ts'
 
 const DEVICES = 'connect-your-okta-org.md#remembered-devices'
@@ -66,7 +67,15 @@ const CASES: readonly Case[] = [
     remember: true,
     sameDevice: true,
     isAsked: true,
-    belief: 'A factor “always” is asked again, whatever the user chose.',
+    belief: 'A factor “always” is asked again, although the user chose to be remembered.',
+  },
+  {
+    id: 'mfa.always-unasked',
+    mode: 'ALWAYS',
+    remember: false,
+    sameDevice: true,
+    isAsked: true,
+    belief: 'A factor “always” is asked again if the user did not choose to be remembered.',
   },
 ]
 
@@ -80,13 +89,11 @@ export const MFA_CHECKS: readonly Check[] = [
       needs: ['classicEngine'],
       async run(context) {
         const user = await context.org.createPromptedUser(how.mode)
-        const deviceToken = context.unique()
-        const first = await signInWithFactor(context, user, deviceToken, how.remember)
+        const portal = await context.openPortal()
+        const first = await signInWithFactor(portal, user, how.remember)
         if (first.body.status !== 'SUCCESS')
           return notTestable(`no sign-in with a question: ${outcomeOf(first)}`)
-        const second = await context.authn.signIn(user, {
-          context: { deviceToken: how.sameDevice ? deviceToken : context.unique() },
-        })
+        const second = await (how.sameDevice ? portal : await context.openPortal()).signIn(user)
         return holds(
           (second.body.status === 'MFA_REQUIRED') === how.isAsked,
           `second sign-in ${outcomeOf(second)}`,
@@ -101,7 +108,7 @@ export const MFA_CHECKS: readonly Check[] = [
     change: 'Nothing: users may skip it.',
     needs: [],
     async run(context) {
-      const reply = await optionalEnrollment(context)
+      const reply = await optionalEnrollment(context, await context.openPortal())
       return holds(reply.body.status === 'MFA_ENROLL', outcomeOf(reply))
     },
   },
@@ -125,7 +132,7 @@ export const MFA_CHECKS: readonly Check[] = [
     needs: ['identityEngine'],
     async run(context) {
       const user = await context.org.createPromptedUser('ALWAYS')
-      const reply = await signInWithFactor(context, user, context.unique(), false)
+      const reply = await signInWithFactor(await context.openPortal(), user)
       return holds(reply.body.status === 'SUCCESS', outcomeOf(reply))
     },
   },
@@ -148,9 +155,9 @@ export const MFA_CHECKS: readonly Check[] = [
     needs: ['identityEngine'],
     async run(context) {
       const user = await context.org.createPromptedUser('DEVICE')
-      const deviceToken = context.unique()
-      await signInWithFactor(context, user, deviceToken, true)
-      const second = await context.authn.signIn(user, { context: { deviceToken } })
+      const portal = await context.openPortal()
+      await signInWithFactor(portal, user, true)
+      const second = await portal.signIn(user)
       return holds(second.body.status === 'SUCCESS', `second sign-in ${outcomeOf(second)}`)
     },
   },
@@ -161,12 +168,13 @@ export const MFA_CHECKS: readonly Check[] = [
     where: 'connect-your-okta-org.md#remembered-devices',
     change: 'Switch the email about new devices off, or on.',
     needs: ['mail', 'inbox'],
-    async run({ org, authn, target, unique }) {
+    async run({ org, openPortal, target, unique }) {
       const user = await org.createUser()
+      const portal = await openPortal()
       const fingerprint = unique()
       const mails: string[] = []
       for (let n = 0; n < 2; n += 1) {
-        await authn.signIn(user, {}, { fingerprint })
+        await portal.signIn(user, {}, { 'x-device-fingerprint': fingerprint })
         mails.push((await target.inbox?.next(user.login, 'mail')) === undefined ? 'none' : 'one')
       }
       return holds(mails.join() === 'one,none', `first ${mails[0]}, second ${mails[1]}`)
@@ -176,29 +184,33 @@ export const MFA_CHECKS: readonly Check[] = [
 
 /** Signs in, and answers the security question. */
 export async function signInWithFactor(
-  { authn }: Pick<Context, 'authn'>,
+  portal: Portal,
   user: ProofUser,
-  deviceToken: string,
-  remember: boolean,
-): Promise<Reply> {
-  const begun = await authn.signIn(user, { context: { deviceToken } })
-  return answerQuestion({ authn }, begun, user, remember)
+  remember = false,
+): Promise<PortalReply> {
+  return answerQuestion(portal, await portal.signIn(user), user, remember)
 }
 
-export function answerQuestion(
-  { authn }: Pick<Context, 'authn'>,
+export function answerQuestion<Answer extends Reply>(
+  { step }: Pick<AuthnApi<Answer>, 'step'>,
   begun: Reply,
   user: ProofUser,
   remember = false,
-) {
+): Promise<Answer> {
   const path = `/factors/${factorIdIn(begun, 'question')}/verify?rememberDevice=${remember}`
-  return authn.step(begun, path, { answer: user.answer })
+  return step(begun, path, { answer: user.answer })
 }
 
 /** A reset after which the user may set up optional factors, or skip that. */
-export async function optionalEnrollment(context: Context): Promise<Reply> {
-  const user = await context.org.createPromptedUser('ALWAYS')
-  const token = await context.org.recoveryToken(user)
-  const reset = await resetByRecovery(context, token, user, { multiOptionalFactorEnroll: true })
-  return reset.body.status === 'MFA_REQUIRED' ? answerQuestion(context, reset, user) : reset
+export async function optionalEnrollment<Answer extends Reply>(
+  { org }: Pick<Context, 'org'>,
+  api: AuthnApi<Answer>,
+): Promise<Answer> {
+  const user = await org.createPromptedUser('ALWAYS')
+  const recoveryToken = await org.recoveryToken(user)
+  const reset = await resetByRecovery(api, user, {
+    recoveryToken,
+    options: { multiOptionalFactorEnroll: true },
+  })
+  return reset.body.status === 'MFA_REQUIRED' ? answerQuestion(api, reset, user) : reset
 }

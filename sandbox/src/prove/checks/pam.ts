@@ -113,13 +113,20 @@ export const PAM_CHECKS: readonly Check[] = [
   },
   {
     id: 'P2',
-    belief: 'For a user whom the team does not have, as for a deleted one, PAM answers 404.',
+    belief:
+      'For a user whom the team does not have, as for a deleted one, PAM answers 404, and the portal shows that PAM does not know the user.',
     where: SERVICE_USER,
     change: 'Report the status: such users would see an error instead of no groups.',
     needs: ['pam'],
     async run(context) {
       const reply = await get(context, `/users/nobody-${context.unique()}/groups`)
-      return holds(reply.status === 404, String(reply.status))
+      const portal = await context.openPortal()
+      const signIn = await portal.signIn(await context.org.createUser())
+      const access = await portal.get('/api/v1/pam/me')
+      return holds(
+        reply.status === 404 && access.body.errorCode === 'pam_user_unknown',
+        `PAM ${reply.status}; sign-in ${outcomeOf(signIn)}, access at the portal ${outcomeOf(access)}`,
+      )
     },
   },
 ]

@@ -1,9 +1,9 @@
 import { readOktaError } from 'gatehouse/broker'
 import { outcomeOf, type Reply } from '../caller.ts'
-import { type Check, holds, notTestable } from '../check.ts'
+import { type Check, holds, notTestable, unclear } from '../check.ts'
 import type { Context } from '../context.ts'
 import { at, listOf, textAt } from '../json.ts'
-import type { ProofUser } from '../org.ts'
+import { oktaReplyIn, type PortalReply } from '../portal.ts'
 import { answerIfAsked, lockOut } from './recovery.ts'
 
 const ERRORS = 'build-your-sign-in-page.md#errors'
@@ -23,26 +23,26 @@ const WRONG: readonly Wrong[] = [
     what: 'A wrong password',
     operation: 'primary',
     message: 'wrongCredentials',
-    provoke: async ({ org, authn }) =>
-      authn.signIn({ ...(await org.createUser()), password: 'Wrong-Password-1' }),
+    provoke: async ({ org, openPortal }) =>
+      (await openPortal()).signIn({ ...(await org.createUser()), password: 'Wrong-Password-1' }),
   },
   {
     id: 'S2.unknown',
     what: 'An unknown user name',
     operation: 'primary',
     message: 'wrongCredentials',
-    provoke: ({ authn, unique }) =>
-      authn.signIn({ login: `nobody-${unique()}@example.com`, password: 'Wrong-Password-1' }),
+    provoke: async ({ openPortal, unique }) =>
+      (await openPortal()).signIn({ login: `nobody-${unique()}@example.com`, password: 'Wrong-Password-1' }),
   },
   {
     id: 'S2.suspended',
     what: 'The correct password of a suspended user',
     operation: 'primary',
     message: 'wrongCredentials',
-    async provoke({ org, authn }) {
+    async provoke({ org, openPortal }) {
       const user = await org.createUser()
       await org.lifecycle(user, 'suspend')
-      return authn.signIn(user)
+      return (await openPortal()).signIn(user)
     },
   },
   {
@@ -50,7 +50,8 @@ const WRONG: readonly Wrong[] = [
     what: 'The correct password of a user who is not activated',
     operation: 'primary',
     message: 'wrongCredentials',
-    provoke: async ({ org, authn }) => authn.signIn(await org.createUser({ activate: false })),
+    provoke: async ({ org, openPortal }) =>
+      (await openPortal()).signIn(await org.createUser({ activate: false })),
   },
   {
     id: 'S5.message',
@@ -71,12 +72,12 @@ const WRONG: readonly Wrong[] = [
     what: 'A new password that breaks the rules, in a reset,',
     operation: 'reset_password',
     message: 'passwordRules',
-    async provoke({ org, authn }) {
+    async provoke({ org, openPortal }) {
       const user = await org.createUser()
-      const recoveryToken = await org.recoveryToken(user)
-      const redeemed = await authn.post('/recovery/token', { recoveryToken }, { token: false })
-      const answered = await answerIfAsked(authn, redeemed, user)
-      return authn.step(answered, '/credentials/reset_password', { newPassword: 'short' }, { token: false })
+      const portal = await openPortal()
+      const redeemed = await portal.post('/recovery/token', { recoveryToken: await org.recoveryToken(user) })
+      const answered = await answerIfAsked(portal, redeemed, user)
+      return portal.step(answered, '/credentials/reset_password', { newPassword: 'short' })
     },
   },
 ]
@@ -133,7 +134,9 @@ export const PASSWORD_CHECKS: readonly Check[] = [
     async run(context) {
       const user = await context.org.createUser()
       if (!(await lockOut(context, user))) return notTestable('12 wrong passwords do not lock the user')
-      const reply = await context.authn.signIn(user)
+      // Gatehouse shows such an answer without its links
+      const reply = oktaReplyIn(await (await context.openPortal()).signIn(user))
+      if (reply === undefined) return unclear('Gatehouse sent nothing')
       if (reply.body.status !== 'LOCKED_OUT')
         return notTestable(`the policy does not show it: ${outcomeOf(reply)}`)
       const hasCancel = at(reply.body, '_links.cancel') !== undefined
@@ -143,24 +146,18 @@ export const PASSWORD_CHECKS: readonly Check[] = [
   },
 ]
 
-/** A change of an expired password; undefined if it does not expire. */
+/** A change of an expired password at the portal; undefined if it does not expire. */
 async function changedPassword(
-  { org, authn, unique }: Context,
+  { org, openPortal }: Context,
   fields: { oldPassword?: string; newPassword?: string },
-): Promise<Reply | undefined> {
+): Promise<PortalReply | undefined> {
   const user = await org.createUser()
-  const begun = await expired({ org, authn }, user)
-  if (begun.body.status !== 'PASSWORD_EXPIRED') return undefined
-  const body = { oldPassword: user.password, newPassword: `New-${unique()}`, ...fields }
-  return authn.step(begun, '/credentials/change_password', body)
-}
-
-export async function expired(
-  { org, authn }: Pick<Context, 'org' | 'authn'>,
-  user: ProofUser,
-): Promise<Reply> {
   await org.lifecycle(user, 'expire_password')
-  return authn.signIn(user)
+  const portal = await openPortal()
+  const begun = await portal.signIn(user)
+  if (begun.body.status !== 'PASSWORD_EXPIRED') return undefined
+  const body = { oldPassword: user.password, newPassword: `New-${user.password}`, ...fields }
+  return portal.step(begun, '/credentials/change_password', body)
 }
 
 /** The key of the message that Gatehouse's table, and with it the client's, has for an error. */

@@ -1,15 +1,94 @@
-import { AUTHN } from '../authn.ts'
+import { type AuthnApi, sessionCookieIn } from '../authn.ts'
 import { outcomeOf, type Reply } from '../caller.ts'
-import { type Check, holds, type Need, notTestable } from '../check.ts'
+import { type Check, holds, type Need, NotTestable, notTestable, type Seen, unclear } from '../check.ts'
 import type { Context } from '../context.ts'
-import { textAt } from '../json.ts'
-import type { ProofUser } from '../org.ts'
+import { type Json, textAt } from '../json.ts'
+import type { NewUser, ProofUser } from '../org.ts'
+import { carriesToken, oktaReplyIn } from '../portal.ts'
 
 const FACTORS = ['EMAIL', 'SMS', 'CALL'] as const
 type RecoveryFactor = (typeof FACTORS)[number]
 
 const API_TOKEN = 'connect-your-okta-org.md#2-api-token'
+const STATUSES = 'sandbox.md#behaviour-to-know'
 const needsOf = (factor: RecoveryFactor): Need[] => (factor === 'EMAIL' ? ['mail'] : ['phone'])
+
+/** A status, whether Okta recovers passwords in it, and how a user gets into it. */
+interface State {
+  readonly status: string
+  readonly isRecoverable: boolean
+  prepare(context: Context): Promise<ProofUser>
+}
+
+const STATES: readonly State[] = [
+  {
+    status: 'PASSWORD_EXPIRED',
+    isRecoverable: true,
+    prepare: (context) => after(context, 'expire_password'),
+  },
+  { status: 'STAGED', isRecoverable: false, prepare: (context) => withPhone(context, { activate: false }) },
+  {
+    status: 'PROVISIONED',
+    isRecoverable: false,
+    prepare: (context) => withPhone(context, { hasPassword: false }),
+  },
+  { status: 'SUSPENDED', isRecoverable: false, prepare: (context) => after(context, 'suspend') },
+  {
+    status: 'RECOVERY',
+    isRecoverable: false,
+    prepare: (context) => after(context, 'reset_password', '?sendEmail=false'),
+  },
+  {
+    status: 'LOCKED_OUT',
+    isRecoverable: false,
+    async prepare(context) {
+      const user = await withPhone(context)
+      if (await lockOut(context, user)) return user
+      throw new NotTestable('12 wrong passwords do not lock the user')
+    },
+  },
+]
+
+const withPhone = ({ org, target }: Context, more: NewUser = {}) =>
+  org.createUser({ phone: target.phone, ...more })
+
+async function after(context: Context, operation: string, query?: string): Promise<ProofUser> {
+  const user = await withPhone(context)
+  await context.org.lifecycle(user, operation, query)
+  return user
+}
+
+/** How a token gets to a user. */
+interface Link {
+  readonly name?: string
+  readonly what: string
+  readonly needs: readonly Need[]
+  /** An empty token: no link arrived. */
+  issue(context: Context): Promise<{ user: ProofUser; token: string }>
+}
+
+const LINKS: readonly Link[] = [
+  { what: 'a user’s own recovery', needs: [], issue: ownLink },
+  { name: 'email', what: 'a recovery email', needs: ['mail', 'inbox'], issue: mailedLink },
+  {
+    name: 'administrator',
+    what: 'an administrator’s reset',
+    needs: [],
+    async issue({ org }) {
+      const user = await org.createUser()
+      return { user, token: await org.resetToken(user) }
+    },
+  },
+  {
+    name: 'activation',
+    what: 'an activation',
+    needs: [],
+    async issue({ org }) {
+      const user = await org.createUser({ activate: false, hasPassword: false })
+      return { user, token: await org.activationToken(user) }
+    },
+  },
+]
 
 export const RECOVERY_CHECKS: readonly Check[] = [
   ...FACTORS.map(
@@ -20,7 +99,7 @@ export const RECOVERY_CHECKS: readonly Check[] = [
       change: 'Nothing: Gatehouse starts recoveries without the token in any case.',
       needs: needsOf(factorType),
       async run(context) {
-        const { reply, before, after, signIn } = await recoveryStarted(context, factorType, true)
+        const { reply, before, after, signIn } = await recoveryStarted(context, factorType)
         if (reply.status >= 400) return notTestable(`the org refuses it: ${outcomeOf(reply)}`)
         return holds(
           after.status === 'RECOVERY' && signIn.status === 401,
@@ -32,45 +111,21 @@ export const RECOVERY_CHECKS: readonly Check[] = [
   ...FACTORS.map(
     (factorType): Check => ({
       id: `R1.own-${factorType.toLowerCase()}`,
-      belief: `A recovery by ${factorType} that is started without an API token changes nothing until the user completes it.`,
+      belief: `A recovery by ${factorType} that a user starts through Gatehouse has no API token, and changes nothing until the user completes it.`,
       where: API_TOKEN,
       change: 'Set RECOVERY=off: any visitor could keep any user from signing in.',
       needs: needsOf(factorType),
       async run(context) {
-        const { reply, before, after, signIn } = await recoveryStarted(context, factorType, false)
+        const { sent, reply, before, after, signIn } = await ownRecoveryStarted(context, factorType)
+        if (reply === undefined) return unclear('Gatehouse sent nothing')
         if (reply.status >= 400) return notTestable(`the org refuses it: ${outcomeOf(reply)}`)
         return holds(
-          isSame(before, after) && signIn.body.status === 'SUCCESS',
+          !sent.some(carriesToken) && isSame(before, after) && signIn.body.status === 'SUCCESS',
           `${outcomeOf(reply)}; status ${before.status}, then ${after.status}; the old password: ${outcomeOf(signIn)}`,
         )
       },
     }),
   ),
-  {
-    id: 'R1.gatehouse',
-    belief:
-      'A recovery by EMAIL that is started through Gatehouse changes nothing until the user completes it.',
-    where: API_TOKEN,
-    change: 'Set RECOVERY=off, and report it: any visitor could keep any user from signing in.',
-    needs: ['mail'],
-    async run({ org, authn, gatehouse }) {
-      const user = await org.createUser()
-      const before = await org.read(user)
-      const browser = gatehouse.newBrowser()
-      await browser({ method: 'GET', path: '/api/v1/sessions/me' })
-      const reply = await browser({
-        method: 'POST',
-        path: `${AUTHN}/recovery/password`,
-        body: { username: user.login, factorType: 'EMAIL' },
-      })
-      const after = await org.read(user)
-      const signIn = await authn.signIn(user)
-      return holds(
-        reply.status === 200 && isSame(before, after) && signIn.body.status === 'SUCCESS',
-        `${outcomeOf(reply)}; status ${after.status}; the old password: ${outcomeOf(signIn)}`,
-      )
-    },
-  },
   {
     id: 'R2',
     belief: 'Without an API token, a recovery without factorType is 403 E0000006.',
@@ -83,30 +138,52 @@ export const RECOVERY_CHECKS: readonly Check[] = [
       return holds(outcomeOf(reply) === '403 E0000006', outcomeOf(reply))
     },
   },
-  ...Object.entries(notRecoverable()).map(
-    ([status, prepare]): Check => ({
-      id: `R4.${status.toLowerCase().replaceAll('_', '-')}`,
-      belief: `A user who is ${status} cannot recover the password: the status stays, and no link arrives.`,
-      where: 'sandbox.md#behaviour-to-know',
-      change: 'Tell users and the service desk which messages to expect.',
-      needs: ['mail', 'inbox'],
-      run: (context) => refusedRecovery(context, prepare),
-    }),
-  ),
-  {
-    id: 'R4.password-expired',
-    belief: 'A user whose password has expired can recover it.',
-    where: 'sandbox.md#behaviour-to-know',
-    change: 'Let the page lead such users to the sign-in instead, which asks for a new password.',
-    needs: ['mail', 'inbox'],
-    async run({ org, authn, target }) {
-      const user = await org.createUser()
-      await org.lifecycle(user, 'expire_password')
-      await authn.post('/recovery/password', { username: user.login, factorType: 'EMAIL' }, { token: false })
-      const message = await target.inbox?.next(user.login, 'mail')
-      return holds(message?.link !== undefined, message === undefined ? 'no message' : 'a message')
-    },
-  },
+  ...STATES.flatMap(({ status, isRecoverable, prepare }): Check[] => {
+    const name = status.toLowerCase().replaceAll('_', '-')
+    const can = isRecoverable ? 'can' : 'cannot'
+    return [
+      {
+        id: `R4.${name}`,
+        belief: `A user who is ${status} ${can} recover the password by EMAIL: ${isRecoverable ? 'a link arrives' : 'no link arrives'}, and the status stays.`,
+        where: STATUSES,
+        change: isRecoverable
+          ? 'Let the page lead such users to the sign-in instead, which asks for a new password.'
+          : 'Tell users and the service desk which messages to expect.',
+        needs: ['mail', 'inbox'],
+        async run(context) {
+          const user = await prepare(context)
+          const { reply, before, after } = await ownRecoveryOf(context, user, 'EMAIL')
+          if (reply === undefined) return unclear('Gatehouse sent nothing')
+          if (reply.status >= 500) return unclear(outcomeOf(reply))
+          const message = await context.target.inbox?.next(user.login, 'mail')
+          const hasLink = message?.link !== undefined
+          const arrived = hasLink ? 'a link' : message ? 'a message without a link' : 'no message'
+          return holds(
+            isSame(before, after) && hasLink === isRecoverable,
+            `${outcomeOf(reply)}; status ${before.status}, then ${after.status}; ${arrived}`,
+          )
+        },
+      },
+      {
+        id: `R4.${name}-phone`,
+        belief: `A user who is ${status} keeps the status after a recovery by SMS or CALL without an API token.`,
+        where: STATUSES,
+        change: 'Set RECOVERY=off: any visitor could keep such users from signing in.',
+        needs: ['phone'],
+        run: async (context) => byPhone(context, await prepare(context)),
+      },
+      {
+        id: `R1.token-${name}`,
+        belief: isRecoverable
+          ? `A recovery with an API token puts a user who is ${status} into RECOVERY.`
+          : `A recovery with an API token is refused for a user who is ${status}, and the status stays.`,
+        where: API_TOKEN,
+        change: 'Nothing: Gatehouse starts recoveries without the token in any case.',
+        needs: ['mail', 'phone'],
+        run: async (context) => withToken(context, await prepare(context), isRecoverable),
+      },
+    ]
+  }),
   {
     id: 'R5',
     belief: 'A completed reset of a forgotten password ends all Okta sessions of the user.',
@@ -118,25 +195,32 @@ export const RECOVERY_CHECKS: readonly Check[] = [
       const user = await org.createUser()
       const { cookie } = await openOktaSession(context, user)
       if (cookie === undefined) return notTestable('the org gives no session cookie for a session token')
-      const reset = await resetByRecovery(context, await org.recoveryToken(user), user)
+      const recoveryToken = await org.recoveryToken(user)
+      const reset = await resetByRecovery(await context.openPortal(), user, { recoveryToken })
+      if (reset.status !== 200) return unclear(`reset ${outcomeOf(reset)}`)
       const session = await context.authn.browse('/api/v1/sessions/me', cookie)
-      return holds(
-        reset.status === 200 && session.status === 404,
-        `reset ${outcomeOf(reset)}; session ${session.status}`,
-      )
+      return holds(session.status === 404, `reset ${outcomeOf(reset)}; session ${session.status}`)
     },
   },
-  {
-    id: 'R6',
-    belief: 'A recovery token can be redeemed again until the password is set, and not after it.',
-    where: 'sandbox.md#behaviour-to-know',
-    change: 'Tell users not to reload the page with the link.',
-    needs: [],
-    async run(context) {
-      const { seen, statuses } = await redemptions(context)
-      return holds(statuses[0] === 200 && statuses[1] === 200 && Number(statuses[2]) >= 400, seen)
-    },
-  },
+  ...LINKS.map(
+    ({ name, what, needs, issue }): Check => ({
+      id: name === undefined ? 'R6' : `R6.${name}`,
+      belief: `The token of ${what} can be redeemed again until the password is set, and not after it.`,
+      where: STATUSES,
+      change: 'Tell users not to reload the page with the link.',
+      needs,
+      async run(context) {
+        const redeemed = await redemptions(context, issue)
+        if (redeemed === undefined) return notTestable('no link arrived')
+        const [first, second, last] = redeemed.replies
+        if (redeemed.reset.status !== 200) return unclear(redeemed.seen)
+        return holds(
+          first?.status === 200 && second?.status === 200 && Number(last?.status) >= 400,
+          redeemed.seen,
+        )
+      },
+    }),
+  ),
   {
     id: 'R7',
     belief: 'A used link is 403 E0000105 or E0000006.',
@@ -144,14 +228,15 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     change: 'Report the code, so that users get the right message.',
     needs: [],
     async run(context) {
-      const { last } = await redemptions(context)
-      return holds(['403 E0000105', '403 E0000006'].includes(outcomeOf(last)), outcomeOf(last))
+      const last = (await redemptions(context, ownLink))?.replies.at(-1)
+      const seen = last === undefined ? 'no link' : outcomeOf(last)
+      return holds(['403 E0000105', '403 E0000006'].includes(seen), seen)
     },
   },
   {
     id: 'R8',
     belief: 'Wrong recovery answers lock the user, at the fifth one.',
-    where: 'sandbox.md#behaviour-to-know',
+    where: STATUSES,
     change: 'Set the limit on recovery answers below what was seen.',
     needs: [],
     async run({ org, authn }) {
@@ -184,7 +269,7 @@ export const RECOVERY_CHECKS: readonly Check[] = [
   {
     id: 'R10',
     belief: 'In recovery, a relayState that is not a Trusted Origin is 400 E0000001.',
-    where: 'sandbox.md#behaviour-to-know',
+    where: STATUSES,
     change: 'Nothing: Gatehouse sends none.',
     needs: [],
     async run({ authn, unique }) {
@@ -212,13 +297,10 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     where: 'connect-your-okta-org.md#6-email-templates',
     change: 'Edit the email template so that the link ends with the token.',
     needs: ['mail', 'inbox'],
-    async run({ org, authn, target }) {
-      const user = await org.createUser()
-      await authn.post('/recovery/password', { username: user.login, factorType: 'EMAIL' }, { token: false })
-      const message = await target.inbox?.next(user.login, 'mail')
-      const recoveryToken = message?.link?.split(/[/=]/).at(-1)
-      if (recoveryToken === undefined) return notTestable('no link arrived')
-      const reply = await authn.post('/recovery/token', { recoveryToken }, { token: false })
+    async run(context) {
+      const { token } = await mailedLink(context)
+      if (token === '') return notTestable('no link arrived')
+      const reply = await (await context.openPortal()).post('/recovery/token', { recoveryToken: token })
       return holds(reply.status === 200, `what the link ends with: ${outcomeOf(reply)}`)
     },
   },
@@ -226,14 +308,15 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     id: 'U1',
     belief:
       'The open sign-in of a user who is suspended meanwhile ends (401 E0000011), and a recovery with the API token is refused (403 E0000034).',
-    where: 'sandbox.md#behaviour-to-know',
+    where: STATUSES,
     change: 'Report the codes, so that users get the right message.',
     needs: [],
-    async run({ org, authn }) {
+    async run({ org, authn, openPortal }) {
       const user = await org.createPromptedUser('ALWAYS')
-      const begun = await authn.signIn(user)
+      const portal = await openPortal()
+      const begun = await portal.signIn(user)
       await org.lifecycle(user, 'suspend')
-      const state = await authn.step(begun, '')
+      const state = await portal.step(begun, '')
       const recovery = await authn.post('/recovery/password', { username: user.login })
       return holds(
         outcomeOf(state) === '401 E0000011' && outcomeOf(recovery) === '403 E0000034',
@@ -242,29 +325,6 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     },
   },
 ]
-
-/** Brings a user into a status in which Okta recovers no password. */
-type Prepare = (context: Context) => Promise<ProofUser>
-
-function notRecoverable(): Readonly<Record<string, Prepare>> {
-  return {
-    STAGED: ({ org }) => org.createUser({ activate: false }),
-    PROVISIONED: ({ org }) => org.createUser({ hasPassword: false }),
-    SUSPENDED: ({ org }) => inStatus(org, 'suspend'),
-    RECOVERY: ({ org }) => inStatus(org, 'reset_password', '?sendEmail=false'),
-    LOCKED_OUT: async ({ org, authn }) => {
-      const user = await org.createUser()
-      await lockOut({ org, authn }, user)
-      return user
-    },
-  }
-}
-
-async function inStatus(org: Context['org'], operation: string, query?: string): Promise<ProofUser> {
-  const user = await org.createUser()
-  await org.lifecycle(user, operation, query)
-  return user
-}
 
 /** Wrong passwords until the org locks the user; false if it does not. */
 export async function lockOut(
@@ -278,87 +338,134 @@ export async function lockOut(
   return false
 }
 
-async function recoveryStarted({ org, authn, target }: Context, factorType: RecoveryFactor, token: boolean) {
-  const user = await org.createUser(factorType === 'EMAIL' ? {} : { phone: target.phone })
-  const before = await org.read(user)
-  const reply = await authn.post('/recovery/password', { username: user.login, factorType }, { token })
-  const after = await org.read(user)
-  const signIn = await authn.signIn(user)
-  return { reply, before, after, signIn }
-}
-
 function isSame(before: { status: string; passwordChanged: string }, after: typeof before): boolean {
   return before.status === after.status && before.passwordChanged === after.passwordChanged
 }
 
-async function refusedRecovery(context: Context, prepare: Prepare) {
-  const { org, authn, target } = context
-  const user = await prepare(context)
+async function createUserFor({ org, target }: Context, factorType: RecoveryFactor): Promise<ProofUser> {
+  return org.createUser(factorType === 'EMAIL' ? {} : { phone: target.phone })
+}
+
+/** Directly, with the API token. */
+async function recoveryStarted(context: Context, factorType: RecoveryFactor) {
+  const { org, authn, phoneTurn } = context
+  const user = await createUserFor(context, factorType)
   const before = await org.read(user)
-  const body = { username: user.login, factorType: 'EMAIL' }
-  const reply = await authn.post('/recovery/password', body, { token: false })
-  const after = await org.read(user)
-  const message = await target.inbox?.next(user.login, 'mail')
-  const arrived =
-    message === undefined ? 'no message' : message.link === undefined ? 'a message without a link' : 'a link'
-  return holds(
-    before.status === after.status && message?.link === undefined,
-    `${outcomeOf(reply)}; status ${before.status}, then ${after.status}; ${arrived}`,
-  )
+  if (factorType !== 'EMAIL') await phoneTurn()
+  const reply = await authn.post('/recovery/password', { username: user.login, factorType })
+  return { reply, before, after: await org.read(user), signIn: await authn.signIn(user) }
+}
+
+/** By a user at the portal. */
+async function ownRecoveryStarted(context: Context, factorType: RecoveryFactor) {
+  const user = await createUserFor(context, factorType)
+  const recovery = await ownRecoveryOf(context, user, factorType)
+  return { ...recovery, signIn: await (await context.openPortal()).signIn(user) }
+}
+
+/** `reply`: the org's, as Gatehouse shows a refusal to nobody. */
+async function ownRecoveryOf(context: Context, user: ProofUser, factorType: RecoveryFactor) {
+  const { org, openPortal, phoneTurn } = context
+  const before = await org.read(user)
+  if (factorType !== 'EMAIL') await phoneTurn()
+  const started = await startOwnRecovery(await openPortal(), user, factorType)
+  return { sent: started.sent, reply: oktaReplyIn(started), before, after: await org.read(user) }
+}
+
+export function startOwnRecovery<Answer extends Reply>(
+  api: AuthnApi<Answer>,
+  { login }: ProofUser,
+  factorType: RecoveryFactor,
+): Promise<Answer> {
+  return api.post('/recovery/password', { username: login, factorType })
+}
+
+async function byPhone({ org, authn, phoneTurn }: Context, user: ProofUser): Promise<Seen> {
+  const before = await org.read(user)
+  const seen: string[] = []
+  for (const factorType of ['SMS', 'CALL']) {
+    await phoneTurn()
+    const body = { username: user.login, factorType }
+    const reply = await authn.post('/recovery/password', body, { token: false })
+    const after = await org.read(user)
+    seen.push(`${factorType} ${outcomeOf(reply)}, then ${after.status}`)
+    if (reply.status >= 500) return unclear(seen.join('; '))
+    if (!isSame(before, after)) return holds(false, seen.join('; '))
+  }
+  return holds(true, seen.join('; '))
+}
+
+async function withToken(context: Context, user: ProofUser, isRecoverable: boolean): Promise<Seen> {
+  const { org, authn, phoneTurn } = context
+  const before = await org.read(user)
+  const seen: string[] = []
+  for (const factorType of FACTORS) {
+    if (factorType !== 'EMAIL') await phoneTurn()
+    const reply = await authn.post('/recovery/password', { username: user.login, factorType })
+    const after = await org.read(user)
+    seen.push(`${factorType} ${outcomeOf(reply)}, ${before.status} then ${after.status}`)
+    if (isRecoverable) return holds(after.status === 'RECOVERY', seen.join('; '))
+    if (reply.status >= 500) return unclear(seen.join('; '))
+    if (reply.status < 400 || !isSame(before, after)) return holds(false, seen.join('; '))
+  }
+  return holds(true, seen.join('; '))
 }
 
 /** Redeems a recovery token, answers the question, and sets a new password. */
-export async function resetByRecovery(
-  { authn, unique }: Pick<Context, 'authn' | 'unique'>,
-  recoveryToken: string,
+export async function resetByRecovery<Answer extends Reply>(
+  api: AuthnApi<Answer>,
   user: ProofUser,
-  options = {},
-): Promise<Reply> {
-  const redeemed = await authn.post('/recovery/token', { recoveryToken, options }, { token: false })
-  const answered = await answerIfAsked(authn, redeemed, user)
-  const newPassword = `New-${unique()}`
-  return authn.step(answered, '/credentials/reset_password', { newPassword }, { token: false })
+  body: { recoveryToken: string; options?: Json },
+): Promise<Answer> {
+  const redeemed = await api.post('/recovery/token', body)
+  const answered = await answerIfAsked(api, redeemed, user)
+  return api.step(answered, '/credentials/reset_password', { newPassword: `New-${user.password}` })
 }
 
-export async function answerIfAsked(
-  authn: Context['authn'],
-  redeemed: Reply,
+export async function answerIfAsked<Answer extends Reply>(
+  api: AuthnApi<Answer>,
+  redeemed: Answer,
   user: ProofUser,
-): Promise<Reply> {
+): Promise<Answer> {
   if (redeemed.body.status !== 'RECOVERY') return redeemed
-  return authn.step(redeemed, '/recovery/answer', { answer: user.answer }, { token: false })
+  return api.step(redeemed, '/recovery/answer', { answer: user.answer })
 }
 
-/** Twice before the reset, and once after it. */
-async function redemptions(context: Context) {
-  const { org, authn } = context
-  const user = await org.createUser()
-  const recoveryToken = await org.recoveryToken(user)
-  const redeem = () => authn.post('/recovery/token', { recoveryToken }, { token: false })
+/** Twice before the reset, and once after it. Undefined: no link arrived. */
+async function redemptions(context: Context, issue: Link['issue']) {
+  const { user, token: recoveryToken } = await issue(context)
+  if (recoveryToken === '') return undefined
+  const redeem = async () => (await context.openPortal()).post('/recovery/token', { recoveryToken })
   const first = await redeem()
   const second = await redeem()
-  const reset = await resetByRecovery(context, recoveryToken, user)
-  const last = await redeem()
-  const statuses = [first, second, last].map(({ status }) => status)
-  return {
-    last,
-    statuses,
-    seen: `${statuses[0]}, ${statuses[1]}; reset ${outcomeOf(reset)}; then ${outcomeOf(last)}`,
-  }
+  const reset = await resetByRecovery(await context.openPortal(), user, { recoveryToken })
+  const replies = [first, second, await redeem()]
+  const [one, two, last] = replies.map(outcomeOf)
+  return { reset, replies, seen: `${one}, ${two}; reset ${outcomeOf(reset)}; then ${last}` }
 }
 
-/** Signs in, and redeems the session token as a browser does. */
+async function ownLink({ org }: Context) {
+  const user = await org.createUser()
+  return { user, token: await org.recoveryToken(user) }
+}
+
+async function mailedLink({ org, openPortal, target }: Context) {
+  const user = await org.createUser()
+  await startOwnRecovery(await openPortal(), user, 'EMAIL')
+  const message = await target.inbox?.next(user.login, 'mail')
+  return { user, token: message?.link?.split(/[/=]/).at(-1) ?? '' }
+}
+
+/** Signs in at the portal, and redeems the session token as the browser does. */
 export async function openOktaSession(
-  { authn, target }: Pick<Context, 'authn' | 'target'>,
+  { authn, target, openPortal }: Pick<Context, 'authn' | 'target' | 'openPortal'>,
   user: ProofUser,
   cookie?: string,
 ) {
-  const signIn = await authn.signIn(user)
-  const query = new URLSearchParams({
-    token: textAt(signIn.body, 'sessionToken'),
-    redirectUrl: `${target.orgUrl}/`,
-  })
-  const redeemed = await authn.browse(`/login/sessionCookieRedirect?${query}`, cookie)
-  const set = redeemed.headers.getSetCookie().map((line) => line.split(';')[0] ?? '')
-  return { redeemed, cookie: set.find((pair) => /^sid=./.test(pair)) }
+  const portal = await openPortal()
+  const signIn = await portal.signIn(user)
+  const path = await portal.redemption(signIn, `${target.orgUrl}/`)
+  if (path === undefined) throw new Error(`Gatehouse leads to no redemption after ${outcomeOf(signIn)}`)
+  const redeemed = await authn.browse(path, cookie)
+  return { portal, path, redeemed, cookie: sessionCookieIn(redeemed) }
 }

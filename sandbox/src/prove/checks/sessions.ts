@@ -1,5 +1,4 @@
-import { AUTHN, sessionCookieIn } from '../authn.ts'
-import { outcomeOf } from '../caller.ts'
+import { sessionCookieIn } from '../authn.ts'
 import { type Check, holds, notTestable } from '../check.ts'
 import type { Context } from '../context.ts'
 import { textAt } from '../json.ts'
@@ -35,14 +34,8 @@ export const SESSION_CHECKS: readonly Check[] = [
     needs: [],
     async run(context) {
       const user = await context.org.createUser()
-      const signIn = await context.authn.signIn(user)
-      const query = new URLSearchParams({
-        token: textAt(signIn.body, 'sessionToken'),
-        redirectUrl: context.target.orgUrl,
-      })
-      const cookies = []
-      for (let n = 0; n < 2; n += 1)
-        cookies.push(sessionCookieIn(await context.authn.browse(`/login/sessionCookieRedirect?${query}`)))
+      const { path, cookie } = await openOktaSession(context, user)
+      const cookies = [cookie, sessionCookieIn(await context.authn.browse(path))]
       const owners = []
       for (const cookie of cookies) owners.push(cookie && (await ownerOf(context, cookie)))
       return holds(
@@ -72,29 +65,10 @@ export const SESSION_CHECKS: readonly Check[] = [
     change: 'OKTA_SIGN_OUT is not needed for sign-outs.',
     needs: [],
     async run(context) {
-      const { org, gatehouse, target, authn } = context
-      const user = await org.createUser()
-      const browser = gatehouse.newBrowser()
-      await browser({ method: 'GET', path: '/api/v1/sessions/me' })
-      const signIn = await browser({
-        method: 'POST',
-        path: AUTHN,
-        body: { username: user.login, password: user.password },
-      })
-      const query = new URLSearchParams({
-        token: textAt(signIn.body, 'sessionToken'),
-        redirectUrl: `${target.orgUrl}/`,
-      })
-      const handover = await browser({ method: 'GET', path: `/login/sessionCookieRedirect?${query}` })
-      const location = handover.headers.get('location') ?? ''
-      if (!location.startsWith(`${target.orgUrl}/`))
-        return holds(
-          false,
-          `sign-in ${outcomeOf(signIn)}; Gatehouse leads to no redemption: ${handover.status}`,
-        )
-      const cookie = sessionCookieIn(await authn.browse(location.slice(target.orgUrl.length)))
+      const user = await context.org.createUser()
+      const { portal, cookie } = await openOktaSession(context, user)
       if (cookie === undefined) return notTestable(NO_COOKIE)
-      const signOut = await browser({ method: 'DELETE', path: '/api/v1/sessions/me' })
+      const signOut = await portal.signOut()
       const owner = await ownerOf(context, cookie)
       return holds(
         signOut.status === 204 && owner === user.id,

@@ -2,11 +2,11 @@ import {
   createVirtualAuthenticator,
   type VirtualAuthenticator,
 } from '../../authn/factors/virtual-authenticator.ts'
-import { factorIdIn } from '../authn.ts'
+import { type AuthnApi, factorIdIn } from '../authn.ts'
 import { outcomeOf, type Reply } from '../caller.ts'
 import { type Check, holds, notTestable } from '../check.ts'
 import type { Context } from '../context.ts'
-import { textAt } from '../json.ts'
+import { type Json, textAt } from '../json.ts'
 import type { ProofUser } from '../org.ts'
 
 const WEBAUTHN = 'connect-your-okta-org.md#5-webauthn'
@@ -24,7 +24,13 @@ export const WEBAUTHN_CHECKS: readonly Check[] = [
     async run(context) {
       const enrolled = await enrollKey(context)
       if (enrolled === undefined) return notTestable(NOT_OFFERED)
-      const signIn = await signInWithKey(context, enrolled, portalOf(context))
+      const { signIn: begin, step } = context.authn
+      const origin = portalOf(context)
+      const withOrigin = {
+        signIn: (user: ProofUser) => begin(user, {}, { origin }),
+        step: (from: Reply, path: string, body?: Json) => step(from, path, body, { origin }),
+      }
+      const signIn = await signInWithKey(withOrigin, enrolled, origin)
       return holds(
         signIn.body.status === 'SUCCESS',
         `set up ${outcomeOf(enrolled.reply)}; sign-in ${outcomeOf(signIn)}`,
@@ -33,15 +39,15 @@ export const WEBAUTHN_CHECKS: readonly Check[] = [
   },
   {
     id: 'F4',
-    belief: 'A security key works without an `Origin` header.',
+    belief: 'A security key works through Gatehouse as it is by default, without an `Origin` header.',
     where: WEBAUTHN,
     change: 'Set AUTHN_FORWARD_ORIGIN=on.',
     needs: ['portal'],
     async run(context) {
       const enrolled = await enrollKey(context)
       if (enrolled === undefined) return notTestable(NOT_OFFERED)
-      const without = await signInWithKey(context, enrolled, undefined)
-      return holds(without.body.status === 'SUCCESS', `without the header ${outcomeOf(without)}`)
+      const signIn = await signInWithKey(await context.openPortal(), enrolled, portalOf(context))
+      return holds(signIn.body.status === 'SUCCESS', `without the header ${outcomeOf(signIn)}`)
     },
   },
   {
@@ -98,17 +104,15 @@ async function enrollKey(
   return { user, key, reply: await authn.step(started, path, body, { origin }) }
 }
 
-/** @param header the header `Origin` */
+/** @param api at the portal, or directly with the header `Origin` */
 async function signInWithKey(
-  context: Context,
+  api: Pick<AuthnApi, 'step'> & { signIn(user: ProofUser): Promise<Reply> },
   { user, key }: Enrolled,
-  header: string | undefined,
+  origin: string,
 ): Promise<Reply> {
-  const { authn } = context
-  const options = header === undefined ? {} : { origin: header }
-  const begun = await authn.signIn(user)
+  const begun = await api.signIn(user)
   const path = `/factors/${factorIdIn(begun, 'webauthn')}/verify`
-  const challenged = await authn.step(begun, path, {}, options)
+  const challenged = await api.step(begun, path)
   const challenge = textAt(challenged.body, '_embedded.factor._embedded.challenge.challenge')
-  return authn.step(begun, path, key.signWebauthn(challenge, portalOf(context)), options)
+  return api.step(begun, path, key.signWebauthn(challenge, origin))
 }

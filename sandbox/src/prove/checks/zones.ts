@@ -1,12 +1,8 @@
 import { type Check, holds, notTestable, unclear } from '../check.ts'
-import type { Context } from '../context.ts'
 import { at, listOf, textAt } from '../json.ts'
-import { eventOfSignIn } from './events.ts'
+import { eventOf, eventOfSignIn } from './events.ts'
 
 const ZONES = 'connect-your-okta-org.md#3-network-zones'
-/** Of a range for documentation: nobody has it. */
-const FORWARDED = '198.51.100.77'
-
 export const ZONE_CHECKS: readonly Check[] = [
   {
     id: 'R3',
@@ -16,15 +12,22 @@ export const ZONE_CHECKS: readonly Check[] = [
       'If it counts with a token only, the org sees one address for all recoveries: raise its limits, or set RECOVERY=known-devices.',
     needs: [],
     async run(context) {
-      const seen = { with: await addressSeen(context, true), without: await addressSeen(context, false) }
-      if (seen.with === '' || seen.without === '') return unclear('no event of the sign-in was found')
-      if (seen.with !== FORWARDED && seen.without !== FORWARDED)
+      const { org, authn } = context
+      const portal = await context.openPortal()
+      const forwarded = portal.address
+      const withToken = zoneIn((await eventOfSignIn(context, portal)).event)
+      const options = { token: false, forwardedFor: forwarded }
+      const reply = await authn.signIn(await org.createUser(), {}, options)
+      const without = zoneIn((await eventOf(context, reply)).event)
+      if (withToken.address === '' || without.address === '')
+        return unclear('no event of the sign-in was found')
+      if (withToken.address !== forwarded && without.address !== forwarded)
         return notTestable('the address of this machine is in no zone of the org: add it to one as a proxy')
-      const name = (address: string) =>
-        address === FORWARDED ? 'the forwarded address' : 'the caller’s address'
+      const name = ({ address, zone }: typeof without) =>
+        `${address === forwarded ? 'the forwarded address' : 'the caller’s address'} in ${zone}`
       return holds(
-        seen.with === seen.without,
-        `with the token ${name(seen.with)}, without ${name(seen.without)}`,
+        withToken.address === without.address && withToken.zone === without.zone,
+        `with the token ${name(withToken)}, without ${name(without)}`,
       )
     },
   },
@@ -49,19 +52,24 @@ export const ZONE_CHECKS: readonly Check[] = [
     change: 'The doctor cannot show the IP chain: compare the addresses of the log by hand.',
     needs: [],
     async run(context) {
-      const { event } = await eventOfSignIn(context, {}, { forwardedFor: FORWARDED })
+      const portal = await context.openPortal()
+      const { event } = await eventOfSignIn(context, portal)
       if (event === undefined) return unclear('no event of the sign-in was found')
       const chain = listOf(at(event, 'request.ipChain')).map((hop) => at(hop, 'ip'))
-      const counts = textAt(event, 'client.ipAddress') === FORWARDED
+      const counts = textAt(event, 'client.ipAddress') === portal.address
       return holds(
-        chain.includes(FORWARDED),
-        `${chain.length} address(es), ${chain.includes(FORWARDED) ? 'with' : 'without'} it; it ${counts ? 'counts' : 'does not count'}`,
+        chain.includes(portal.address),
+        `${chain.length} address(es), ${chain.includes(portal.address) ? 'with' : 'without'} it; it ${counts ? 'counts' : 'does not count'}`,
       )
     },
   },
 ]
 
-async function addressSeen(context: Context, token: boolean): Promise<string> {
-  const { event } = await eventOfSignIn(context, {}, { token, forwardedFor: FORWARDED })
-  return textAt(event, 'client.ipAddress')
+/** The address that counts, and whether a zone has it: the name of a zone is the org's. */
+function zoneIn(event: unknown): { address: string; zone: string } {
+  const zone = textAt(event, 'client.zone')
+  return {
+    address: textAt(event, 'client.ipAddress'),
+    zone: zone === 'null' || zone === '' ? 'no zone' : 'a zone',
+  }
 }
