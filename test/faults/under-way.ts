@@ -74,13 +74,17 @@ async function ask(user: User, url: string, body?: object) {
   return answer
 }
 
+/** A name with this prefix is only for a cookie with these attributes. */
+const withAttributes = (cookie: string) =>
+  cookie.startsWith('__Host-') ? `${cookie}; Path=/; Secure` : cookie
+
 /**
  * Cookies are those of localhost, on any port. The last version's answers need not match this one's
  * OpenAPI document.
  */
 function browserOf({ cookies }: User): Browser {
   const browser = openBrowser('http://localhost')
-  for (const cookie of cookies) browser.jar.setCookieSync(cookie, browser.origin)
+  for (const cookie of cookies) browser.jar.setCookieSync(withAttributes(cookie), browser.origin)
   return browser
 }
 
@@ -99,5 +103,5 @@ async function statusesOfWrong(times: number, user: User, at: string): Promise<n
   return statuses
 }
 
-const loginOfSession = async (user: User, at: string) =>
+export const loginOfSession = async (user: User, at: string) =>
   (await ask(user, `${at}/api/v1/sessions/me`)).json.login

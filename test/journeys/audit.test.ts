@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
-import { askPort } from '../http/serve.ts'
 import { createBrowserKey } from '../session/browser-key.ts'
+import { challengeIn, openBoundVisitor } from '../support/bound-visitor.ts'
 import { openBrowser } from '../support/browser.ts'
 import { AMELIA, OLGA, PASSWORD, PRIYA, TOMAS, useHarness, WALTER } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
@@ -322,64 +322,35 @@ async function receiveOrgEvent() {
 
 /** A thief has the cookies of a bound session, but not its key. */
 async function bindAndStealSession() {
-  const broker = await harness.replica({
-    PUBLIC_URL: 'https://portal.example.test',
-    DEVICE_BOUND_SESSIONS: 'on',
-  })
-  const cookies = new Map<string, string>()
-  const call = async (method: string, path: string, headers = {}, body?: object) => {
-    const answer = await askPort(Number(new URL(broker.url).port), {
-      method,
-      path,
-      headers: {
-        cookie: [...cookies].map((each) => each.join('=')).join('; '),
-        origin: 'https://portal.example.test',
-        'sec-fetch-site': 'same-origin',
-        'sec-fetch-mode': path.startsWith('/bound-session') ? 'no-cors' : 'cors',
-        ...(body && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    for (const [, name = '', value = ''] of (answer.headers['set-cookie'] ?? []).map(
-      (line) => SET.exec(line) ?? [],
-    ))
-      cookies.set(name, value)
-    return answer
-  }
-  const challengeIn = (header: unknown) => /"([\w.-]{20,})"/.exec(String(header))?.[1] ?? ''
+  const origin = 'https://portal.example.test'
+  const broker = await harness.replica({ PUBLIC_URL: origin, DEVICE_BOUND_SESSIONS: 'on' })
+  const { bind, ask, cookies } = openBoundVisitor(origin)
+  const sessionStatus = async () => (await ask(broker.url, 'GET', '/api/v1/sessions/me')).status
   const audited = (event: AuditEvent) => broker.logLines().findLast((line) => line.event === event)
 
-  await call('GET', '/api/v1/sessions/me')
-  const signedIn = await call('POST', AUTHN, {}, credentials(AMELIA))
-  const key = createBrowserKey()
-  const proof = key.prove(challengeIn(signedIn.headers['secure-session-registration']), {
-    header: { jwk: key.jwk },
-  })
-  const bound = await call('POST', '/bound-session', { 'secure-session-response': proof })
+  const bound = await bind(broker.url, credentials(AMELIA))
   expect(bound.status).toBe(200)
-  const { session_identifier: name } = bound.json as { session_identifier: string }
   expect(audited('session_bound')).toMatchObject({ userId: expect.any(String) })
 
-  expect((await call('GET', '/api/v1/sessions/me')).status).toBe(200)
+  expect(await sessionStatus()).toBe(200)
   const own = cookies.get('__Host-gatehouse-bound') ?? ''
   cookies.set('__Host-gatehouse-bound', 'made-up')
-  expect((await call('GET', '/api/v1/sessions/me')).status).toBe(404)
+  expect(await sessionStatus()).toBe(404)
   expect(audited('bound_session_refused')).toMatchObject({ reason: expect.any(String) })
 
   cookies.set('__Host-gatehouse-bound', own)
+  const { session_identifier: name } = bound.json as { session_identifier: string }
   const challenge = challengeIn(bound.headers['secure-session-challenge'])
-  await call('POST', '/bound-session/refresh', {
-    'sec-secure-session-id': name,
-    'secure-session-response': createBrowserKey().prove(challenge),
+  await ask(broker.url, 'POST', '/bound-session/refresh', {
+    headers: {
+      'sec-secure-session-id': name,
+      'secure-session-response': createBrowserKey().prove(challenge),
+    },
   })
   expect(audited('session_key_mismatch')).toMatchObject({ userId: expect.any(String) })
-  expect((await call('GET', '/api/v1/sessions/me')).status).toBe(404)
+  expect(await sessionStatus()).toBe(404)
   for (const { event } of broker.logLines()) seen.add(event)
 }
-
-/** The name and the value of a cookie. */
-const SET = /^([^=]+)=([^;]*)/
 
 /** The events that the journeys of this file have caused. */
 const seen = new Set<unknown>()
