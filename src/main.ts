@@ -133,7 +133,9 @@ async function start(): Promise<void> {
   const { http } = config.tunables
   // takes most of the start time, so commands and invalid configurations skip it
   const { createGatehouse } = await import('./wiring.ts')
+  const { collectProcessMetrics } = await import('./observability/metrics.ts')
   const broker = createGatehouse(config, config.tracing && (await import('./observability/tracing.ts')))
+  collectProcessMetrics(broker.metrics)
   log = broker.log
   log.info('configured', { revision: config.revision, variables: config.variables.join() })
   const ops = createListener(broker.ops, http)

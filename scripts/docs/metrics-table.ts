@@ -61,7 +61,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
 }
 
 export function metricsTable(): string {
-  const { registry, ...metrics } = createMetrics({ processMetrics: false })
+  const { registry, ...metrics } = createMetrics()
   const rows = Object.entries(WATCH).map(([name, watch]) => {
     const metric = Reflect.get(metrics, name)
     const labels = metric.labelNames.map((label: string) => `\`${label}\``).join(', ')

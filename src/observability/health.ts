@@ -59,7 +59,8 @@ const RETRY_MS = 500
 function startStoreChecks({ checkStore, checkEveryMs = 5000, log }: HealthOptions) {
   let failure: string | undefined
   let isStarted = false
-  let isStopped = false
+  const stopping = new AbortController()
+  const { signal } = stopping
 
   async function check(): Promise<void> {
     try {
@@ -71,19 +72,20 @@ function startStoreChecks({ checkStore, checkEveryMs = 5000, log }: HealthOption
       const found = innermostFailure(error)
       if (found === undefined && !isStarted) throw error
       const reason = `${found?.outcome} ${found?.code}`
-      if (reason !== failure && !isStopped) log.warn('store_check_failed', {}, error)
+      if (reason !== failure && !signal.aborted) log.warn('store_check_failed', {}, error)
       failure = reason
     }
   }
 
   const state = (): CheckState => (failure !== undefined ? 'failing' : isStarted ? 'ok' : 'unknown')
-  const pause = () => delay(state() === 'ok' ? checkEveryMs : RETRY_MS, undefined, { ref: false })
+  const pauseMs = () => (state() === 'ok' ? checkEveryMs : RETRY_MS)
+  const pause = () => delay(pauseMs(), undefined, { ref: false, signal }).catch(() => {}) // stopped
   const started = (async () => {
-    for (await check(); !isStarted && !isStopped; await check()) await pause()
+    for (await check(); !isStarted && !signal.aborted; await check()) await pause()
   })()
   void started.then(
     async () => {
-      for (await pause(); !isStopped; await pause()) await check()
+      for (await pause(); !signal.aborted; await pause()) await check()
     },
     () => {}, // the one who waits for the start handles it
   )
@@ -93,8 +95,6 @@ function startStoreChecks({ checkStore, checkEveryMs = 5000, log }: HealthOption
     started,
     isStarted: () => isStarted,
     state,
-    stop() {
-      isStopped = true
-    },
+    stop: () => stopping.abort(),
   }
 }

@@ -132,12 +132,18 @@ export type Metrics = { readonly registry: Registry } & {
   readonly [Name in keyof typeof METRICS]: ReturnType<(typeof METRICS)[Name]>
 }
 
-/** `processMetrics`: also `process_…` and `nodejs_…`, under their standard names. */
-export function createMetrics({ processMetrics = true }: { processMetrics?: boolean } = {}): Metrics {
+export function createMetrics(): Metrics {
   const registry = new Registry()
-  if (processMetrics) collectDefaultMetrics({ register: registry })
   const created = Object.entries(METRICS).map(([name, create]) => [name, create([registry])])
   return { registry, ...Object.fromEntries(created) }
+}
+
+/**
+ * Adds `process_…` and `nodejs_…`, under their standard names. They watch the process until it
+ * ends, so this is for the program itself.
+ */
+export function collectProcessMetrics({ registry }: Pick<Metrics, 'registry'>): void {
+  collectDefaultMetrics({ register: registry })
 }
 
 const PREFIX = 'gatehouse_'

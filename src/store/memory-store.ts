@@ -45,7 +45,6 @@ export function createMemoryStore({
     if (isClosed) throw storeUnavailable(new DependencyFailure('unreachable', { code: 'closed' }))
   }
   const memory = createMemory(entries, monotonic, assertOpen)
-  const sweep = startSweep(entries, monotonic)
   return {
     keyPrefix: KEY_PREFIX,
     preservesWriteOrder: true,
@@ -57,7 +56,6 @@ export function createMemoryStore({
     time: async () => now(),
     async close() {
       isClosed = true
-      clearInterval(sweep)
       entries.clear()
     },
   }
@@ -181,6 +179,8 @@ function createCounters(memory: Memory, now: () => number): AttemptCounters {
   }
 }
 
+const SWEEP_EVERY_MS = 10_000
+
 type Memory = ReturnType<typeof createMemory>
 
 /** Access to the entries that have not expired. */
@@ -200,6 +200,14 @@ function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number
     if (typeof content === 'string') throw new TypeError('store: this key is not an index')
     return content
   }
+  let nextSweepAt = monotonic() + SWEEP_EVERY_MS
+  /** Deletes expired entries that are never read again. */
+  const sweepIfDue = () => {
+    const now = monotonic()
+    if (now < nextSweepAt) return
+    nextSweepAt = now + SWEEP_EVERY_MS
+    for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key)
+  }
   return {
     monotonic,
     has: (key: string): boolean => contentAt(key) !== undefined,
@@ -208,11 +216,13 @@ function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number
     fields,
     put(key: string, content: string, ttlMs: number) {
       assertOpen()
+      sweepIfDue()
       entries.set(key, { content, expiresAt: monotonic() + roundUpTtl(ttlMs) })
     },
 
     /** Extends the life of the key to `expiresAt`, and never shortens it. */
     putField(key: string, field: string, value: string, expiresAt: number): number {
+      sweepIfDue()
       const content = (fields(key) ?? new Map<string, string>()).set(field, value)
       entries.set(key, { content, expiresAt: Math.max(entries.get(key)?.expiresAt ?? 0, expiresAt) })
       return content.size
@@ -257,10 +267,3 @@ function putWindow(
 type WindowState = Readonly<{ count: number; endsAt: number; windowId: string }>
 
 const parseWindow = (text: string) => JSON.parse(text) as WindowState // only putWindow writes one
-
-/** Deletes expired entries that are never read again. */
-function startSweep(entries: Map<string, MemoryEntry>, monotonic: () => number): NodeJS.Timeout {
-  return setInterval(() => {
-    for (const [key, { expiresAt }] of entries) if (expiresAt <= monotonic()) entries.delete(key)
-  }, 10_000).unref()
-}

@@ -148,7 +148,7 @@ export async function replicas({
   const memory = createMemoryStore({ entries })
   const store: Store = { ...memory, ...faults(memory) }
   open.push(store)
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const { log, lines } = collectLog()
   const counted: string[] = []
   const remembered: string[] = []

@@ -26,7 +26,7 @@ async function site(origins = [PUBLIC, SPA]) {
     origins,
     sessionCookie: { isPresent: () => false },
     log,
-    metrics: createMetrics({ processMetrics: false }),
+    metrics: createMetrics(),
   })
   const reported = () => lines().map(({ event, origin }) => [event, origin])
   return { ...keep(await serve({ before: [allowOrigins], routes })), reported }

@@ -32,7 +32,7 @@ const routes = Object.keys(PATHS).flatMap((path) =>
 
 function createRules() {
   handled = 0
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const { log, lines } = collectLog()
   const rules = createCrossSiteRules({
     origins: [PUBLIC, SPA],

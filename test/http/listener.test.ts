@@ -78,7 +78,7 @@ test('a connection whose client does not read its response is closed', async () 
 })
 
 test('connections above the maximum are closed and counted', async () => {
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const { port } = await listening(
     (_req, res) => res.end('done'),
     { maxConnections: 2 },

@@ -20,7 +20,7 @@ function requestFrom(socketAddress: string | undefined, forwardedFor?: string): 
   return req
 }
 
-const telemetry = { ...collectLog(), metrics: createMetrics({ processMetrics: false }) }
+const telemetry = { ...collectLog(), metrics: createMetrics() }
 
 function found(socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) {
   const req = requestFrom(socketAddress, header) as Request

@@ -18,7 +18,7 @@ const SHED = {
 /** A listener whose responses wait until the test releases them. */
 async function harness() {
   const waiting: ((outcome: 'served' | 'failed') => void)[] = []
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const route: Route = {
     method: 'POST',
     path: '/',

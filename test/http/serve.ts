@@ -65,7 +65,7 @@ export async function serve({
   patience,
   now = () => performance.now(),
   collected = collectLog('debug'),
-  metrics = createMetrics({ processMetrics: false }),
+  metrics = createMetrics(),
 }: ServeParts) {
   const { log, lines, text } = collected
   const app = createExpress()

@@ -120,6 +120,7 @@ describe('the command', () => {
     const metrics = await (await fetch(`${ops}/metrics`)).text()
     expect(metrics).toContain(`gatehouse_build_info{version="${VERSION}",revision="4711abc"} 1`)
     expect(metrics).toContain('gatehouse_log_events_total{level="info",event="configured"} 1')
+    expect(metrics).toContain('nodejs_eventloop_lag_p99_seconds ')
 
     // SIGUSR1 opens no inspector: Node would print "Debugger listening on ws://"
     const ignored = () => output.out.match(/"event":"signal_ignored","signal":"SIGUSR1"/g)?.length

@@ -17,7 +17,7 @@ interface Clocks {
 function createTested(given: Partial<Clocks>) {
   const clocks: Clocks = { own: NOON, store: NOON, ...given }
   const { log, lines } = collectLog('info', { now: () => 0 })
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const clock = createClockCheck({
     storeTime: async () => clocks.store,
     upstreamTimes: { authn: () => clocks.authn, pam: () => clocks.pam },

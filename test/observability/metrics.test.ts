@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { collectProcessMetrics, createMetrics } from '../../src/observability/metrics.ts'
 
 test('every metric has its own name with the prefix, a unit or `total` suffix, and a help text', async () => {
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const all = await metrics.registry.getMetricsAsJSON()
   const names = all.map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
@@ -15,7 +15,7 @@ test('every metric has its own name with the prefix, a unit or `total` suffix, a
 })
 
 test('no label names a user, a token, an address or a path', async () => {
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const labels = Object.values(metrics).flatMap((metric) =>
     'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames : [],
   )
@@ -28,7 +28,9 @@ test('no label names a user, a token, an address or a path', async () => {
 })
 
 test('process metrics have their standard names', async () => {
-  const names = (await createMetrics().registry.getMetricsAsJSON()).map(({ name }) => name)
+  const metrics = createMetrics()
+  collectProcessMetrics(metrics)
+  const names = (await metrics.registry.getMetricsAsJSON()).map(({ name }) => name)
   expect(names).toEqual(
     expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']),
   )

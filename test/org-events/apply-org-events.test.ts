@@ -37,7 +37,7 @@ function harness(failing: Partial<ApplyOrgEventsOptions> = {}) {
   const nameSigner = createSigner([Buffer.alloc(32, 1)], 'test')
   const revocationTimes = createRevocationTimes({ store, nameSigner, now: Date.now })
   const { log, lines } = collectLog()
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const replica = () =>
     createApplyOrgEvents({
       store,

@@ -35,7 +35,7 @@ async function hook({
 } = {}) {
   const applied: OrgEvent[] = []
   const collected = collectLog()
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const routes = createOrgEventRoutes({
     secrets: secrets ?? undefined,
     applyEvents(events, from) {

@@ -36,7 +36,7 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
   const done: unknown[][] = []
   const failing = { record: false, end: false }
   const { log, lines } = collectLog()
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const replica = () =>
     createRecheck({
       everyMs,

@@ -77,7 +77,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   } = options
   const collected = collectLog('debug')
   const { log } = collected
-  const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
+  const metrics = parts.metrics ?? createMetrics()
   const api = createHttpApi({
     baseUrl,
     connectTimeoutMs: 10_000,

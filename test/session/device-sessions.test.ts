@@ -12,7 +12,7 @@ const TTL_MS = 60_000
 useMemoryStore()
 let metrics: Metrics
 beforeEach(() => {
-  metrics = createMetrics({ processMetrics: false })
+  metrics = createMetrics()
 })
 
 /** The index of devices, as one replica uses it to open sessions. */

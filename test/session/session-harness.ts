@@ -98,7 +98,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   const traffic: Traffic = { writes: 0, reads: 0, unavailable: false, refusesWritesWith: undefined }
   const store = countTraffic(createMemoryStore({ monotonic: now, entries }), traffic)
   const { log, lines } = collectLog()
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const { object: sessionCookie, restartWith: restartCookie } = restartable([FIRST_KEY], (masterKeys) =>
     createSessionCookie({ masterKeys, secure, sameSite, httpOnlyPrefix: bindsSessions }),
   )

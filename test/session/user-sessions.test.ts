@@ -12,7 +12,7 @@ const keep = useKeeper()
 const USER = GRANT.userId
 
 test('if one session cannot be ended, the others end, are told of and counted, and the error is thrown', async () => {
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const records = new Set(['a', 'b', 'c'])
   const options = {
     store: keep(createMemoryStore()),

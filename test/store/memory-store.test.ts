@@ -1,23 +1,32 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import type { Store } from '../../src/store/store.ts'
 
 describe('the embedded store', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
-  test('expired entries are deleted without being read', async () => {
-    let time = 0
-    const entries = new Map<string, MemoryEntry>()
-    const store = createMemoryStore({ monotonic: () => time, entries })
-    for (let n = 0; n < 3; n++) await store.set(`gatehouse:${n}`, '1', 1000)
-    await store.set('gatehouse:stays', '1', 60_000)
-    time = 1001
-    jest.advanceTimersByTime(10_000)
-    expect([...entries.keys()]).toEqual(['gatehouse:stays'])
-    await store.close()
-    expect(jest.getTimerCount()).toBe(0)
-  })
+  test.each<[string, (store: Store) => Promise<unknown>]>([
+    ['a value', (store) => store.set('gatehouse:new', '1', 1000)],
+    ['a field of an index', (store) => store.indexPut('gatehouse:new', 'f', '1', 1000)],
+  ])(
+    'expired entries are deleted without being read when %s is written, every ten seconds',
+    async (_, write) => {
+      let time = 0
+      const entries = new Map<string, MemoryEntry>()
+      const store = createMemoryStore({ monotonic: () => time, entries })
+      for (let n = 0; n < 3; n++) await store.set(`gatehouse:${n}`, '1', 1000)
+      await store.set('gatehouse:stays', '1', 60_000)
+      time = 9_999
+      await write(store)
+      expect(entries.size).toBe(5)
+      time = 10_000
+      await write(store)
+      expect([...entries.keys()]).toEqual(['gatehouse:stays', 'gatehouse:new'])
+      expect(jest.getTimerCount()).toBe(0)
+    },
+  )
 
   test('after closing, every operation throws storeUnavailable', async () => {
     const store = createMemoryStore()

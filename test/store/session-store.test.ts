@@ -25,7 +25,7 @@ afterAll(() => server.stop())
 /** The session store with these keys. Several can share a store. */
 function sessionsOn(store: Store, ...keys: readonly Buffer[]) {
   clock.now = Date.now()
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const masterKeys = keys.length === 0 ? [OLD] : keys
   const { log } = collectLog()
   const now = () => clock.now

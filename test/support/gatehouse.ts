@@ -6,7 +6,6 @@ import type { AttemptLimits } from '../../src/authn/throttling/attempt-windows.t
 import { loadConfig } from '../../src/config/load-config.ts'
 import { defaultTunables, type Tunables } from '../../src/config/tunables.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
-import { createTracing } from '../../src/observability/tracing.ts'
 import { type Constants, createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
@@ -74,6 +73,7 @@ export async function startGatehouse({
   })
   const { stepUpPerAddress } = tunables.limits
   const limits = { ...config.tunables.limits, stepUpPerAddress }
+  const tracing = config.tracing && (await import('../../src/observability/tracing.ts'))
   const logStream = new PassThrough()
   const chunks: string[] = []
   logStream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
@@ -85,7 +85,7 @@ export async function startGatehouse({
     { ...config, tunables: { ...tunables, limits } },
     {
       logStream,
-      createTracing,
+      ...tracing,
       constants: {
         health: { checkEveryMs: 3_600_000 },
         ...constants,

@@ -12,7 +12,7 @@ export function clientFor(baseUrl: string, options: Partial<HttpApiOptions> = {}
     maxResponseBytes: 100_000,
     maxConnections: 4,
     name: 'authn',
-    metrics: createMetrics({ processMetrics: false }),
+    metrics: createMetrics(),
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
     ...options,
   })

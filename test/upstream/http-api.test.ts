@@ -424,7 +424,7 @@ describe('the breaker', () => {
   })
 
   test('every call is measured with its outcome, and every response is counted by its status', async () => {
-    const metrics = createMetrics({ processMetrics: false })
+    const metrics = createMetrics()
     const { client } = await breakable({ cut: true }, { metrics })
     for (let call = 0; call < 4; call++) await fail(client)
     const limited = await upstream(json({ errorCode: 'E0000047' }, 429), { metrics })

@@ -11,7 +11,7 @@ let metrics: ReturnType<typeof createMetrics>
 let collected: ReturnType<typeof collectLog>
 let report: ReturnType<typeof createReportUnknownSteps>
 beforeEach(() => {
-  metrics = createMetrics({ processMetrics: false })
+  metrics = createMetrics()
   collected = collectLog()
   report = createReportUnknownSteps({ log: collected.log, metrics })
 })

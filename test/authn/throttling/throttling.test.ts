@@ -39,7 +39,7 @@ function throttlingOn(
 ) {
   const keys = masterKeys
   const { log, lines } = collectLog()
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const logins = createLoginNames(loginDomains)
   const nameSigner = createSigner(keys, 'limit-names')
   const audit = new StepAudit({

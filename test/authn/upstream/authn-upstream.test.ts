@@ -37,7 +37,7 @@ interface Parts {
 
 function upstreamAt({ origin, totalTimeoutMs = 60_000, halfOpenAfterMs = 60_000 }: Parts) {
   const { log, lines, text } = collectLog('debug')
-  const metrics = createMetrics({ processMetrics: false })
+  const metrics = createMetrics()
   const client = clientFor(origin, {
     totalTimeoutMs,
     breaker: { consecutiveFailures: 3, halfOpenAfterMs },

@@ -28,7 +28,7 @@ test.each([
         maxConnections: 8,
         tunables: TUNABLES,
         log: collectLog().log,
-        metrics: createMetrics({ processMetrics: false }),
+        metrics: createMetrics(),
       }),
     )
   const refusal = { status: 429, headers: { 'retry-after': '60' }, json: {}, bytes: Buffer.alloc(0) }
