@@ -103,6 +103,7 @@ export function createSandbox({
     org,
     requestLog: requestLog.authn,
     faults: faults.authn,
+    eventHook,
     control: controlRoutes,
     originOf,
   })

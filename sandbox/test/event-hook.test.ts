@@ -67,6 +67,38 @@ test('an unverified receiver gets no event; each event tries the verification ag
   expect(receiver.verifications).toHaveLength(5)
 })
 
+test('an event hook of the management API gets events of its types, between its verification and its end', async () => {
+  const manage = async (method: string, path: string, body?: object) => {
+    const headers = {
+      authorization: `SSWS ${client.sandbox.adminToken}`,
+      'content-type': 'application/json',
+    }
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+    const response = await fetch(`${client.url}/api/v1/eventHooks${path}`, init)
+    return { status: response.status, body: response.status === 204 ? {} : Object(await response.json()) }
+  }
+  const suspendAndBack = async () => {
+    for (const operation of ['suspend', 'unsuspend'] as const)
+      await client.sandbox.changeLifecycle('amelia.stone', operation)
+  }
+  const authScheme = { type: 'HEADER', key: 'authorization', value: 'the secret of the second hook' }
+  const { body: hook } = await manage('POST', '', {
+    name: 'second',
+    events: { type: 'EVENT_TYPE', items: ['user.lifecycle.suspend'] },
+    channel: { type: 'HTTP', version: '1.0.0', config: { uri: receiver.address.url, authScheme } },
+  })
+  await suspendAndBack()
+  expect((await manage('POST', `/${hook.id}/lifecycle/verify`)).body.verificationStatus).toBe('VERIFIED')
+  await suspendAndBack()
+  expect((await manage('DELETE', `/${hook.id}`)).status).toBe(400)
+  expect((await manage('POST', `/${hook.id}/lifecycle/deactivate`)).body.status).toBe('INACTIVE')
+  await suspendAndBack()
+  const ofSecond = receiver.deliveries.filter(({ headers }) => headers.authorization === authScheme.value)
+  expect(ofSecond.map(({ body }) => body.data.events[0]?.eventType)).toEqual(['user.lifecycle.suspend'])
+  expect((await manage('DELETE', `/${hook.id}`)).status).toBe(204)
+  expect((await manage('GET', '')).body).toEqual([])
+})
+
 type Attempts = EventHook['calls'][number]['answers']
 const listed = <One>(text: string) => text.split(',').map((one) => Number(one) || one) as One
 test.each([

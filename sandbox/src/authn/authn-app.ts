@@ -1,4 +1,5 @@
 import express, { type Express, type Request, type Router } from 'express'
+import type { EventHook } from '../event-hook.ts'
 import type { Faults } from '../faults.ts'
 import { createManagementRoutes } from '../management/management-routes.ts'
 import type { RequestLog } from '../request-log.ts'
@@ -28,12 +29,14 @@ export function createAuthnApp({
   org,
   requestLog,
   faults,
+  eventHook,
   control,
   originOf,
 }: {
   org: Org
   requestLog: RequestLog
   faults: Faults
+  eventHook: EventHook
   control: Router
   originOf: (req: Request) => string
 }): Express {
@@ -53,7 +56,7 @@ export function createAuthnApp({
   app.use(faults.middleware({ rateLimited: rateLimitedResponse(org) }))
   app.use(refuseBlockedAddress(org))
   app.use(checkApiToken(org))
-  app.use(createManagementRoutes({ org, originOf }))
+  app.use(createManagementRoutes({ org, eventHook, originOf }))
   app.use(createAuthnRoutes({ org, originOf }))
   app.use(createPageRoutes({ org, originOf }))
   app.use(createSessionRoutes({ org, originOf }))

@@ -1,4 +1,4 @@
-import { createManagedGroups } from '../management/managed-groups.ts'
+import { createManagedObjects } from '../management/managed-objects.ts'
 import type { OrgEvent } from '../org-events.ts'
 import { createOutbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
@@ -82,7 +82,7 @@ export function createOrg({
     signIns: [],
     sendEvent,
     events,
-    managed: createManagedGroups(),
+    managed: createManagedObjects(),
     reset() {
       Object.assign(org.settings, settingsOf(config))
       org.apiTokens.clear()

@@ -1,4 +1,4 @@
-import { managedPolicyOf } from '../management/managed-groups.ts'
+import { managedPolicyOf } from '../management/managed-objects.ts'
 import type { SignOnPolicy } from '../sandbox-config.ts'
 import { authenticationFailed } from './authn-error.ts'
 import { matchingRule } from './network-zones.ts'

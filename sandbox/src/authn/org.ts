@@ -1,5 +1,5 @@
 import type { EventHook } from '../event-hook.ts'
-import type { ManagedGroups } from '../management/managed-groups.ts'
+import type { ManagedObjects } from '../management/managed-objects.ts'
 import type { OrgEvent } from '../org-events.ts'
 import type { Outbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
@@ -125,7 +125,7 @@ export type Org = {
   sendEvent: EventHook['send']
   /** What was sent, for the System Log. */
   events: OrgEvent[]
-  managed: ManagedGroups
+  managed: ManagedObjects
   reset(): void
 }
 

@@ -34,6 +34,19 @@ export const newFactorBody = z.discriminatedUnion('factorType', [
   }),
 ])
 
+export const newEventHookBody = z.object({
+  name,
+  events: z.object({ type: z.literal('EVENT_TYPE'), items: z.array(z.string()).min(1) }),
+  channel: z.object({
+    type: z.literal('HTTP'),
+    version: z.literal('1.0.0'),
+    config: z.object({
+      uri: z.url({ protocol: /^https?$/ }),
+      authScheme: z.object({ type: z.literal('HEADER'), key: z.literal('authorization'), value: name }),
+    }),
+  }),
+})
+
 export const newGroupBody = z.object({ profile: z.object({ name }) })
 
 export const newPolicyBody = z.object({

@@ -13,6 +13,8 @@ import {
   type LifecycleOperation,
   statusOf,
 } from '../authn/user-lifecycle.ts'
+import type { EventHook } from '../event-hook.ts'
+import type { ManagedEventHook } from './managed-objects.ts'
 import {
   activateManagedUser,
   addManagedFactor,
@@ -21,6 +23,7 @@ import {
 } from './managed-users.ts'
 import {
   type NewRuleBody,
+  newEventHookBody,
   newFactorBody,
   newGroupBody,
   newPolicyBody,
@@ -28,23 +31,33 @@ import {
   newUserBody,
 } from './management-bodies.ts'
 
-type ManagementRoutesOptions = { org: Org; originOf: (req: Request) => string }
+type ManagementRoutesOptions = {
+  org: Org
+  eventHook: Pick<EventHook, 'add'>
+  originOf: (req: Request) => string
+}
 
 /**
  * What a test of an org needs of Okta's management API: users, their lifecycle and factors, groups,
- * and sign-on policies of groups. An administrator's token (`adminTokens`) is required: 403
+ * sign-on policies of groups, and event hooks. An administrator's token (`adminTokens`) is required: 403
  * E0000006 with a token that may only read.
  */
-export function createManagementRoutes({ org, originOf }: ManagementRoutesOptions): Router {
+export function createManagementRoutes({ org, eventHook, originOf }: ManagementRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })
-  const { groups, policies } = org.managed
+  const { groups, policies, eventHooks } = org.managed
 
   on('get', '/api/v1/users', (req, res) => {
     const [, field, prefix = ''] = /^profile\.(login) sw "([^"]*)"$/.exec(String(req.query.search)) ?? []
     if (field === undefined && req.query.limit === undefined)
       throw validationFailed('search', ['search: The search is not supported'])
     const found = org.users.all().filter(({ login }) => field !== undefined && login.startsWith(prefix))
-    res.json(found.map(present))
+    const [after, limit] = [Number(req.query.after ?? 0), Number(req.query.limit ?? MAX_PAGE)]
+    if (found.length > after + limit) {
+      const next = new URLSearchParams({ search: String(req.query.search), after: String(after + limit) })
+      next.set('limit', String(limit))
+      res.set('Link', `<${originOf(req)}/api/v1/users?${next}>; rel="next"`)
+    }
+    res.json(found.slice(after, after + limit).map(present))
   })
   on('post', '/api/v1/users', (req, res) => {
     const isActivated = req.query.activate !== 'false'
@@ -117,7 +130,45 @@ export function createManagementRoutes({ org, originOf }: ManagementRoutesOption
     if (!policies.delete(String(req.params.id))) throw notFound(`${req.params.id} (Policy)`)
     res.status(204).end()
   })
+
+  on('get', '/api/v1/eventHooks', (_req, res) => {
+    res.json([...eventHooks].map(presentEventHook))
+  })
+  on('post', '/api/v1/eventHooks', (req, res) => {
+    const { name, events, channel } = parseBody(newEventHookBody, req.body)
+    const { uri, authScheme } = channel.config
+    const receiver = eventHook.add({ url: uri, secret: authScheme.value }, events.items)
+    const id = idFromSeed('who', `event hook ${name}`)
+    eventHooks.set(id, { name, receiver, isActive: true, isVerified: false })
+    res.json(presentEventHook([id, eventHookOf(id)]))
+  })
+  on('post', '/api/v1/eventHooks/:id/lifecycle/verify', async (req, res) => {
+    const id = String(req.params.id)
+    const hook = eventHookOf(id)
+    hook.isVerified = await hook.receiver.verify()
+    if (!hook.isVerified) throw validationFailed('eventHook', ['eventHook: The verification failed'])
+    res.json(presentEventHook([id, hook]))
+  })
+  on('post', '/api/v1/eventHooks/:id/lifecycle/deactivate', (req, res) => {
+    const id = String(req.params.id)
+    const hook = eventHookOf(id)
+    hook.isActive = false
+    hook.receiver.remove()
+    res.json(presentEventHook([id, hook]))
+  })
+  on('delete', '/api/v1/eventHooks/:id', (req, res) => {
+    const id = String(req.params.id)
+    if (eventHookOf(id).isActive) throw validationFailed('eventHook', ['eventHook: It is active'])
+    eventHooks.delete(id)
+    res.status(204).end()
+  })
   return router
+
+  function eventHookOf(id: string): ManagedEventHook {
+    const hook = eventHooks.get(id)
+    if (hook === undefined) throw notFound(`${id} (EventHook)`)
+    return hook
+  }
 
   function on(
     method: 'get' | 'post' | 'put' | 'delete',
@@ -188,6 +239,7 @@ export function createManagementRoutes({ org, originOf }: ManagementRoutesOption
   }
 }
 
+const MAX_PAGE = 200
 const MFA = { ALWAYS: 'always', SESSION: 'session', DEVICE: 'device' } as const
 
 function signOnPolicy({
@@ -209,6 +261,15 @@ function signOnPolicy({
 
 function present(user: User): object {
   return { ...presentUser(user), status: statusOf(user) }
+}
+
+function presentEventHook([id, { name, isActive, isVerified }]: [string, ManagedEventHook]): object {
+  return {
+    id,
+    name,
+    status: isActive ? 'ACTIVE' : 'INACTIVE',
+    verificationStatus: isVerified ? 'VERIFIED' : 'UNVERIFIED',
+  }
 }
 
 function presentFactor({ id, factorType, provider }: Factor): object {

@@ -24,6 +24,7 @@ export const NEEDS = {
   portal: 'needs an origin that is a Trusted Origin of the org: --portal-origin',
   pam: 'needs a team of the PAM API: PROVE_PAM_BASE_URL and what belongs to it',
   pamUser: 'needs the name of a user of the PAM team: PROVE_PAM_USER',
+  eventHook: 'needs an address at which the org reaches this machine: --event-hook-url',
   brokerToken: 'needs the API token that Gatehouse is to have: PROVE_BROKER_TOKEN',
   classicEngine: 'is about Classic Engine, and this org is on Identity Engine',
   identityEngine: 'is about Identity Engine, and this org is on Classic Engine',
@@ -42,11 +43,6 @@ export interface CheckResult {
   readonly result: Result
   readonly seen: string
   readonly ms: number
-}
-
-/** Ends a check that is not testable here, from what prepares it. */
-export class NotTestable extends Error {
-  override readonly name = 'NotTestable'
 }
 
 export function holds(condition: boolean, seen: string): Seen {

@@ -1,5 +1,6 @@
 import type { Authn } from './authn.ts'
 import type { Caller } from './caller.ts'
+import type { EventHook } from './event-hook.ts'
 import type { Inbox } from './inbox.ts'
 import type { Org } from './org.ts'
 import type { Portal } from './portal.ts'
@@ -11,6 +12,15 @@ export interface PamTarget {
   readonly keySecret: string
   /** A user of the team whose groups are read. */
   readonly user?: string | undefined
+}
+
+export interface EventHookTarget {
+  /** The origin that the org calls; undefined: the receiver's own. */
+  readonly url: string | undefined
+  /** Of this machine, to which it leads. 0: any free one. */
+  readonly port: number
+  /** How long a delivery may take. */
+  readonly waitMs: number
 }
 
 /** The org that a run checks, and what the run may use of it. */
@@ -25,6 +35,8 @@ export interface Target {
   readonly mailDomain?: string | undefined
   /** The origin of the portal's page: a Trusted Origin of the org. */
   readonly portalOrigin?: string | undefined
+  /** Where the org's event hook reaches this machine. */
+  readonly eventHook?: EventHookTarget | undefined
   readonly inbox?: Inbox | undefined
   /** How long an answer to a recovery takes at least. Undefined: Gatehouse's default. */
   readonly recoveryAnswerMs?: number | undefined
@@ -46,6 +58,8 @@ export interface Context {
   openPortal(): Promise<Portal>
   /** Resolves when the org may send a message to the phone. */
   phoneTurn(): Promise<void>
+  /** Undefined without `target.eventHook`. */
+  readonly eventHook: EventHook | undefined
   /** To the PAM API. */
   readonly pam: Caller
   readonly engine: 'classic' | 'identity'

@@ -52,7 +52,7 @@ export async function startGatehouse(options: GatehouseOptions): Promise<Running
     if (app) app(req, res)
     else res.writeHead(503).end()
   })
-  const relay = await startRelay(call)
+  const relay = await startRelay({ call })
   const url = `http://localhost:${await listener.listen(0, LOOPBACK)}`
   const publicUrl = portalOrigin ?? url
   const broker = createEmbeddedBroker({

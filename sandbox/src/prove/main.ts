@@ -20,6 +20,7 @@ const INTERRUPTED = 130
 const CALLS_PER_MINUTE = 200
 const PHONE_GAP_MS = 31_000
 const LOG_LAG_MS = 20_000
+const DELIVERY_WAIT_MS = 60_000
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -118,7 +119,15 @@ async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<numbe
   return left.length === 0 ? 0 : 2
 }
 
-function targetOf({ org, pam, phone, mailDomain, portalOrigin, withPerson }: ProveOptions): Target {
+function targetOf({
+  org,
+  pam,
+  phone,
+  mailDomain,
+  portalOrigin,
+  eventHook,
+  withPerson,
+}: ProveOptions): Target {
   if (org === undefined) throw new Error('no org')
   return {
     orgUrl: org.url,
@@ -128,6 +137,7 @@ function targetOf({ org, pam, phone, mailDomain, portalOrigin, withPerson }: Pro
     phone,
     mailDomain,
     portalOrigin,
+    eventHook: eventHook && { ...eventHook, waitMs: DELIVERY_WAIT_MS },
     inbox: withPerson ? createPersonalInbox(ask) : undefined,
     callsPerMinute: CALLS_PER_MINUTE,
     phoneGapMs: PHONE_GAP_MS,

@@ -12,6 +12,7 @@ export interface ProveOptions {
   readonly phone: string | undefined
   readonly mailDomain: string | undefined
   readonly portalOrigin: string | undefined
+  readonly eventHook: { readonly url: string; readonly port: number } | undefined
   readonly only: readonly string[]
   readonly withPerson: boolean
   readonly clean: boolean
@@ -25,6 +26,8 @@ export const USAGE = `gatehouse-prove --this-is-a-test-org [options]   checks wh
   --mail-domain <domain>   emails may go to addresses of this domain
   --phone <number>         text messages and calls may go to this phone, such as +15551234567
   --portal-origin <origin> the origin of the portal's page, a Trusted Origin of the org
+  --event-hook-url <url>   the origin, such as of a tunnel, at which the org reaches --event-hook-port on this machine
+  --event-hook-port <port> (default: 8189)
   --with-person            asks on the terminal for what arrives
   --output <folder>        for the report (default: gatehouse-proof)
   --clean                  deletes what an earlier run left, and runs no check
@@ -43,6 +46,8 @@ const FLAGS = {
   'mail-domain': { type: 'string' },
   phone: { type: 'string' },
   'portal-origin': { type: 'string' },
+  'event-hook-url': { type: 'string' },
+  'event-hook-port': { type: 'string', default: '8189' },
   'with-person': { type: 'boolean', default: false },
   output: { type: 'string', default: 'gatehouse-proof' },
   clean: { type: 'boolean', default: false },
@@ -75,6 +80,8 @@ export function parseOptions(args: readonly string[], env: Env, checkIds: readon
     clean,
     'mail-domain': mailDomain,
     'portal-origin': portalOrigin,
+    'event-hook-url': hookUrl,
+    'event-hook-port': hookPort,
   } = flags
   const problems = [
     ...(sandbox || flags['this-is-a-test-org']
@@ -92,6 +99,12 @@ export function parseOptions(args: readonly string[], env: Env, checkIds: readon
     ...(portalOrigin === undefined || isOrigin(portalOrigin)
       ? []
       : ['--portal-origin: expected an origin, such as https://portal.example.com']),
+    ...(hookUrl === undefined || isOrigin(hookUrl)
+      ? []
+      : ['--event-hook-url: expected an origin, such as https://tunnel.example.com']),
+    ...(/^[1-9]\d{0,4}$/.test(hookPort) && Number(hookPort) < 65_536
+      ? []
+      : ['--event-hook-port: expected a port']),
     ...only
       .filter((id) => !checkIds.some((each) => isNamed(each, id)))
       .map((id) => `--only: there is no check ${JSON.stringify(id)} (--list prints all)`),
@@ -106,6 +119,7 @@ export function parseOptions(args: readonly string[], env: Env, checkIds: readon
     phone,
     mailDomain,
     portalOrigin,
+    eventHook: hookUrl === undefined ? undefined : { url: hookUrl, port: Number(hookPort) },
     only,
     withPerson: flags['with-person'],
     clean,

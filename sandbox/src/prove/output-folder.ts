@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Journal } from './org.ts'
+import type { Journal } from './owned-objects.ts'
 import { mergeReports, reportJson, reportMarkdown } from './report.ts'
 import type { Proof } from './run-proof.ts'
 

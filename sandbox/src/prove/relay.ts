@@ -4,10 +4,7 @@ import { listen } from '../listen.ts'
 import type { Call, Caller, Exchange } from './caller.ts'
 import { isRecord } from './json.ts'
 
-/**
- * A server between Gatehouse and the org, so that the calls of Gatehouse take turns, are recorded
- * and can be looked at like those of the run itself.
- */
+/** A server between two others, so that the calls of one to the other are seen. */
 export interface Relay {
   readonly url: string
   /**
@@ -30,10 +27,11 @@ const OF_THE_CONNECTION = new Set([
   'accept-encoding',
 ])
 
-export async function startRelay(call: Caller): Promise<Relay> {
+/** @param port 0: any free one */
+export async function startRelay({ call, port = 0 }: { call: Caller; port?: number }): Promise<Relay> {
   let exchanges: Exchange[] = []
   let failure: unknown
-  const { url, close } = await listen((req, res) => void forward(req, res), { port: 0, host: '127.0.0.1' })
+  const { url, close } = await listen((req, res) => void forward(req, res), { port, host: '127.0.0.1' })
   return {
     url,
     close,
@@ -67,7 +65,7 @@ async function callOf(req: IncomingMessage): Promise<Call> {
   )
   const sent = await text(req)
   const body: unknown = sent === '' ? undefined : JSON.parse(sent)
-  if (body !== undefined && !isRecord(body)) throw new Error('a call of Gatehouse without a JSON object')
+  if (body !== undefined && !isRecord(body)) throw new Error('a call without a JSON object')
   return { method: methodOf(method), path: url, body, headers: Object.fromEntries(headers) }
 }
 
@@ -75,6 +73,6 @@ const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const
 
 function methodOf(method: string): Call['method'] {
   const known = METHODS.find((each) => each === method)
-  if (known === undefined) throw new Error(`a call of Gatehouse with the method ${method}`)
+  if (known === undefined) throw new Error(`a call with the method ${method}`)
   return known
 }

@@ -6,15 +6,17 @@ import {
   type CheckResult,
   NEEDS,
   type Need,
-  NotTestable,
   notTestable,
   resultOf,
   type Seen,
   unclear,
 } from './check.ts'
 import type { Context, Target } from './context.ts'
+import { startEventHook } from './event-hook.ts'
 import { startGatehouse } from './gatehouse.ts'
-import { createOrgClient, type Journal } from './org.ts'
+import { NotTestable } from './not-testable.ts'
+import { createOrgClient } from './org.ts'
+import type { Journal } from './owned-objects.ts'
 import { createPace, createPhoneTurn } from './pace.ts'
 import { openPortal } from './portal.ts'
 import { createPseudonyms, type Pseudonyms } from './pseudonyms.ts'
@@ -86,16 +88,28 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
   })
   const apiToken = target.brokerToken ?? target.apiToken
   const authn = createAuthnClient({ call, apiToken })
+  const hookSecret = unique()
   const gatehouse = await startGatehouse({
     orgUrl: target.orgUrl,
     apiToken,
     portalOrigin: target.portalOrigin,
     pam: target.pam,
     recoveryAnswerMs: target.recoveryAnswerMs,
-    hookSecret: unique(),
+    hookSecret,
     call,
     room: pace.room,
   })
+
+  const eventHook =
+    target.eventHook &&
+    (await startEventHook({
+      org,
+      gatehouseUrl: gatehouse.url,
+      secret: hookSecret,
+      target: target.eventHook,
+      now,
+      pause,
+    }))
 
   const results: CheckResult[] = []
   let stopped: string | undefined
@@ -107,6 +121,7 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
       org,
       authn,
       openPortal: () => openPortal(gatehouse),
+      eventHook,
       phoneTurn: createPhoneTurn({ gapMs: target.phoneGapMs, now, pause }),
       pam,
       engine,
@@ -126,7 +141,10 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     stopped = signal.aborted ? 'it was interrupted' : messageOf(error)
   }
   isCleaningUp = true
-  const left = await org.deleteAll().finally(() => gatehouse.close())
+  const left = await org.deleteAll().finally(async () => {
+    await eventHook?.close()
+    await gatehouse.close()
+  })
   return { report: { results, engine, isSandbox, stopped, left }, recordings, pseudonyms }
 }
 
@@ -153,6 +171,8 @@ function isThere(need: Need, { target, engine }: Context): boolean {
       return target.inbox !== undefined
     case 'portal':
       return target.portalOrigin !== undefined
+    case 'eventHook':
+      return target.eventHook !== undefined
     case 'pam':
       return target.pam !== undefined
     case 'pamUser':
@@ -168,13 +188,14 @@ function isThere(need: Need, { target, engine }: Context): boolean {
 
 function learnTarget(
   pseudonyms: Pseudonyms,
-  { apiToken, brokerToken, pam, phone, mailDomain, portalOrigin }: Target,
+  { apiToken, brokerToken, pam, phone, mailDomain, portalOrigin, eventHook }: Target,
 ) {
   for (const token of [apiToken, brokerToken]) if (token !== undefined) pseudonyms.learn('token', token)
   for (const secret of [pam?.keyId, pam?.keySecret, pam?.team, pam?.user, mailDomain])
     if (secret !== undefined) pseudonyms.learn('secret', secret)
   if (pam !== undefined) pseudonyms.learn('secret', new URL(pam.url).host)
   if (portalOrigin !== undefined) pseudonyms.learn('secret', new URL(portalOrigin).host)
+  if (eventHook?.url !== undefined) pseudonyms.learn('secret', new URL(eventHook.url).host)
   if (phone !== undefined) pseudonyms.learn('phone', phone)
 }
 

@@ -37,6 +37,7 @@ export async function startSandboxTarget({
       phone: '+15550100123',
       mailDomain: 'proof.example.test',
       portalOrigin: 'https://portal.example.test',
+      eventHook: { url: undefined, port: 0, waitMs: 2000 },
       inbox: createSandboxInbox(sandbox),
       recoveryAnswerMs: 0,
       callsPerMinute: undefined,

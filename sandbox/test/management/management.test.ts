@@ -104,6 +104,22 @@ test('the System Log has the events about a user', async () => {
   ])
 })
 
+test('users are listed in pages', async () => {
+  for (const name of ['page-1', 'page-2', 'page-3'])
+    await post('/users', { ...NEW_USER, profile: { ...NEW_USER.profile, login: `${name}@example.test` } })
+  const query = new URLSearchParams({ search: 'profile.login sw "page-"', limit: '2' })
+  const first = await client.get(`/api/v1/users?${query}`, administrator())
+  const [, next = ''] = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '') ?? []
+  const second = await client.get(new URL(next).pathname + new URL(next).search, administrator())
+  const users = [await first.json(), await second.json()].flat()
+  expect(users.map((user) => Object(user).profile.login)).toEqual([
+    'page-1@example.test',
+    'page-2@example.test',
+    'page-3@example.test',
+  ])
+  expect(second.headers.get('link')).toBeNull()
+})
+
 test('a reset removes users, groups and policies that were created', async () => {
   const count = client.sandbox.users().length
   await post('/users', NEW_USER)

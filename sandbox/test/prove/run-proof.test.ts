@@ -1,13 +1,14 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSecretScanner } from 'gatehouse-test-support/secret-scanner'
 import { replayFolders } from '../../../scripts/replay-folders.ts'
 import type { CheckResult } from '../../src/prove/check.ts'
 import { ALL_CHECKS } from '../../src/prove/checks/all-checks.ts'
-import { NAME_PREFIX } from '../../src/prove/org.ts'
 import { createOutputFolder } from '../../src/prove/output-folder.ts'
+import { NAME_PREFIX } from '../../src/prove/owned-objects.ts'
 import { type Proof, runProof } from '../../src/prove/run-proof.ts'
 import { type SandboxTarget, startSandboxTarget } from '../../src/prove/sandbox-target.ts'
 import type { SandboxConfig } from '../../src/sandbox-config.ts'
@@ -42,7 +43,7 @@ function prove(
     isSandbox: true,
     onResult,
     now: Date.now,
-    pause: async () => {},
+    pause: () => nextTurn(),
     signal,
   })
 }
@@ -149,6 +150,7 @@ const WRONG_ORGS: Readonly<Record<string, Wrong>> = {
     },
   },
   'A4.time': setting({ recoveryLoggedAt: 'completion' }),
+  'V1.hook': { running: ({ faults }) => faults.events.set([{ kind: 'silence' }]) },
   A1: setting({ sessionTokenReplacesSession: true }),
   R3: setting({ forwardedForNeedsToken: true }),
   S9: setting({ remembersUnasked: true }),
@@ -192,8 +194,9 @@ test('without a phone, a mail domain, a portal or messages, such checks are not 
     portalOrigin: undefined,
     inbox: undefined,
     pam: undefined,
+    eventHook: undefined,
   }
-  const ids = ['R1.own-email', 'R1.own-sms', 'R4.staged', 'F4', 'O4', 'R2']
+  const ids = ['R1.own-email', 'R1.own-sms', 'R4.staged', 'F4', 'O4', 'V1.hook', 'R2']
   const proof = await prove(started, { ids, target: { ...none, brokerToken: undefined } })
   const { R2, ...others } = resultsOf(proof)
   expect(R2).toBe('proved')

@@ -1,4 +1,5 @@
 import type { Check } from '../check.ts'
+import { EVENT_HOOK_CHECKS } from './event-hook.ts'
 import { EVENT_CHECKS } from './events.ts'
 import { LIMIT_CHECKS } from './limits.ts'
 import { MFA_CHECKS } from './mfa.ts'
@@ -13,6 +14,7 @@ import { ZONE_CHECKS } from './zones.ts'
 export const ALL_CHECKS: readonly Check[] = [
   ...RECOVERY_CHECKS,
   ...EVENT_CHECKS,
+  ...EVENT_HOOK_CHECKS,
   ...SESSION_CHECKS,
   ...ZONE_CHECKS,
   ...MFA_CHECKS,

@@ -1,8 +1,9 @@
 import { type AuthnApi, sessionCookieIn } from '../authn.ts'
 import { outcomeOf, type Reply } from '../caller.ts'
-import { type Check, holds, type Need, NotTestable, notTestable, type Seen, unclear } from '../check.ts'
+import { type Check, holds, type Need, notTestable, type Seen, unclear } from '../check.ts'
 import type { Context } from '../context.ts'
 import { type Json, textAt } from '../json.ts'
+import { NotTestable } from '../not-testable.ts'
 import type { NewUser, ProofUser } from '../org.ts'
 import { carriesToken, oktaReplyIn } from '../portal.ts'
 

@@ -1,9 +1,11 @@
+import type { AddedReceiver } from '../event-hook.ts'
 import type { SignOnPolicy } from '../sandbox-config.ts'
 
-/** Groups that an administrator created, and the sign-on policies for them. */
-export type ManagedGroups = {
+/** Groups that an administrator created, the sign-on policies for them, and event hooks. */
+export type ManagedObjects = {
   groups: Map<string, { name: string; members: Set<string> }>
   policies: Map<string, ManagedPolicy>
+  eventHooks: Map<string, ManagedEventHook>
   clear(): void
 }
 
@@ -14,22 +16,30 @@ export type ManagedPolicy = {
   signOn: SignOnPolicy | undefined
 }
 
-export function createManagedGroups(): ManagedGroups {
-  const groups: ManagedGroups['groups'] = new Map()
-  const policies: ManagedGroups['policies'] = new Map()
+export type ManagedEventHook = {
+  name: string
+  receiver: AddedReceiver
+  isActive: boolean
+  isVerified: boolean
+}
+
+export function createManagedObjects(): ManagedObjects {
+  const groups: ManagedObjects['groups'] = new Map()
+  const policies: ManagedObjects['policies'] = new Map()
+  const eventHooks: ManagedObjects['eventHooks'] = new Map()
   return {
     groups,
     policies,
+    eventHooks,
     clear() {
-      groups.clear()
-      policies.clear()
+      for (const each of [groups, policies, eventHooks]) each.clear()
     },
   }
 }
 
 /** The policy that an administrator created for a group of this user, if there is one. */
 export function managedPolicyOf(
-  { groups, policies }: ManagedGroups,
+  { groups, policies }: ManagedObjects,
   userId: string,
 ): SignOnPolicy | undefined {
   const applies = ({ groupIds }: ManagedPolicy) =>
