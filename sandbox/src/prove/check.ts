@@ -21,6 +21,7 @@ export const NEEDS = {
   mail: 'needs addresses that may get mail: --mail-domain',
   phone: 'needs a phone that may get messages: --phone',
   inbox: 'needs the messages that arrive: --with-person',
+  person: 'needs a person with a phone, or an agent: --with-person',
   portal: 'needs an origin that is a Trusted Origin of the org: --portal-origin',
   pam: 'needs a team of the PAM API: PROVE_PAM_BASE_URL and what belongs to it',
   pamUser: 'needs the name of a user of the PAM team: PROVE_PAM_USER',

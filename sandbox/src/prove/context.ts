@@ -1,8 +1,8 @@
 import type { Authn } from './authn.ts'
 import type { Caller } from './caller.ts'
 import type { EventHook } from './event-hook.ts'
-import type { Inbox } from './inbox.ts'
 import type { Org } from './org.ts'
+import type { Person } from './person.ts'
 import type { Portal } from './portal.ts'
 
 export interface PamTarget {
@@ -37,13 +37,15 @@ export interface Target {
   readonly portalOrigin?: string | undefined
   /** Where the org's event hook reaches this machine. */
   readonly eventHook?: EventHookTarget | undefined
-  readonly inbox?: Inbox | undefined
+  readonly person?: Person | undefined
   /** How long an answer to a recovery takes at least. Undefined: Gatehouse's default. */
   readonly recoveryAnswerMs?: number | undefined
   /** Undefined: no bound. */
   readonly callsPerMinute: number | undefined
   /** Between two messages to the phone: the org refuses a second one within 30 seconds. */
   readonly phoneGapMs: number
+  /** Between two polls of a push. */
+  readonly pollMs: number
   /** How long the System Log may lag behind. */
   readonly settleMs: number
 }
@@ -60,6 +62,8 @@ export interface Context {
   phoneTurn(): Promise<void>
   /** Undefined without `target.eventHook`. */
   readonly eventHook: EventHook | undefined
+  /** Between two polls of a transaction. */
+  wait(): Promise<void>
   /** To the PAM API. */
   readonly pam: Caller
   readonly engine: 'classic' | 'identity'

@@ -1,23 +1,24 @@
 #!/usr/bin/env node
-import { createInterface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxConfig } from '../sandbox-config.ts'
 import { createCaller } from './caller.ts'
 import type { Need } from './check.ts'
 import { ALL_CHECKS } from './checks/all-checks.ts'
 import type { Context, Target } from './context.ts'
-import { createPersonalInbox } from './inbox.ts'
 import { isNamed, type ProveOptions, parseOptions, USAGE } from './options.ts'
 import { createOrgClient } from './org.ts'
 import { createOutputFolder, type OutputFolder } from './output-folder.ts'
 import { createPace } from './pace.ts'
+import { createPersonAtTerminal } from './person.ts'
 import { countsOf, lineOf, mergeReports } from './report.ts'
 import { type Proof, runProof } from './run-proof.ts'
 import { startSandboxTarget } from './sandbox-target.ts'
+import { createTerminal, type Terminal } from './terminal.ts'
 
 const EX_USAGE = 64
 const INTERRUPTED = 130
 const CALLS_PER_MINUTE = 200
+const POLL_MS = 4000
 const PHONE_GAP_MS = 31_000
 const LOG_LAG_MS = 20_000
 const DELIVERY_WAIT_MS = 60_000
@@ -28,15 +29,17 @@ async function run(options: ProveOptions): Promise<number> {
   const folder = createOutputFolder(options.output)
   if (options.clean) return clean(options, folder)
   const abort = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => {
-      if (!abort.signal.aborted) print('Interrupted: what the run created is deleted …')
-      abort.abort()
-    })
+  const interrupt = () => {
+    print(abort.signal.aborted ? 'Still deleting …' : 'Interrupted: what the run created is deleted …')
+    abort.abort()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt)
+  const { stdin: input, stdout: output } = process
+  const terminal = createTerminal({ input, output, signal: abort.signal, onInterrupt: interrupt })
   const { only } = options
   const checks = ALL_CHECKS.filter(({ id }) => only.length === 0 || only.some((name) => isNamed(id, name)))
   const proofs: Proof[] = []
-  for (const start of options.sandbox ? sandboxes() : [async () => orgOf(options)]) {
+  for (const start of options.sandbox ? sandboxes() : [async () => orgOf(options, terminal)]) {
     const { target, close, engine } = await start()
     try {
       const proof = await runProof({
@@ -91,8 +94,8 @@ function isAbout(needs: readonly Need[], engine: Context['engine']): boolean {
   return needs.includes('identityEngine') === (engine === 'identity')
 }
 
-function orgOf(options: ProveOptions): Started {
-  return { target: targetOf(options), close: async () => {} }
+function orgOf(options: ProveOptions, terminal: Terminal): Started {
+  return { target: targetOf(options, terminal), close: async () => terminal.close() }
 }
 
 /** Deletes what an earlier run left: what its folder names, and what the org has by that name. */
@@ -119,15 +122,10 @@ async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<numbe
   return left.length === 0 ? 0 : 2
 }
 
-function targetOf({
-  org,
-  pam,
-  phone,
-  mailDomain,
-  portalOrigin,
-  eventHook,
-  withPerson,
-}: ProveOptions): Target {
+function targetOf(
+  { org, pam, phone, mailDomain, portalOrigin, eventHook, withPerson }: ProveOptions,
+  { ask }: Terminal,
+): Target {
   if (org === undefined) throw new Error('no org')
   return {
     orgUrl: org.url,
@@ -138,18 +136,12 @@ function targetOf({
     mailDomain,
     portalOrigin,
     eventHook: eventHook && { ...eventHook, waitMs: DELIVERY_WAIT_MS },
-    inbox: withPerson ? createPersonalInbox(ask) : undefined,
+    person: withPerson ? createPersonAtTerminal(ask) : undefined,
     callsPerMinute: CALLS_PER_MINUTE,
     phoneGapMs: PHONE_GAP_MS,
+    pollMs: POLL_MS,
     settleMs: LOG_LAG_MS,
   }
-}
-
-async function ask(question: string): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  const answer = await terminal.question(question)
-  terminal.close()
-  return answer.trim()
 }
 
 const ids = ALL_CHECKS.map(({ id }) => id)

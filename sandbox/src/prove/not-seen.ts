@@ -1,4 +1,3 @@
-const DIRECTORY = 'needs an agent of Active Directory or LDAP'
 const PROVIDER = 'needs another identity provider'
 const OTHERS = 'the setting is the org’s own, and would change it for others'
 const ANNOUNCED = 'is an announcement of Okta, not behavior'
@@ -11,7 +10,6 @@ export const NOT_SEEN: Readonly<Record<string, string>> = {
   E4: OTHERS,
   E6: 'needs an application with a sign-in page of its own',
   E7: 'needs a device that Okta FastPass manages',
-  F2: 'needs a phone with Okta Verify, and its answer',
   F5: PROVIDER,
   H1: OTHERS,
   L1: 'needs 75 calls at once, or five sign-ins of a user in a second: the run is gentle',
@@ -24,7 +22,6 @@ export const NOT_SEEN: Readonly<Record<string, string>> = {
   O5: 'needs Okta’s own client, which Gatehouse does not use',
   R11: PROVIDER,
   S3: 'needs a temporary password that expires, which takes days',
-  S4: DIRECTORY,
   S8: 'needs an application that manages the password',
   S11: 'needs an RSA server and its tokens',
   S13: 'needs an account at Duo',

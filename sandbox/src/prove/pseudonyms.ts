@@ -49,7 +49,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
 }
 
 /** Words of the protocol that may be the value of such a member, and are nobody's. */
-const NOT_SECRET = /^(me|system@okta\.com|unknown|null|Okta.*|Gatehouse|Proof|Gatehouse Proof)$/i
+const NOT_SECRET =
+  /^(me|true|false|default|system@okta\.com|unknown|null|Okta.*|Gatehouse|Proof|Gatehouse Proof)$/i
 const SHORTEST = 4
 
 const PLACEHOLDERS: Readonly<Record<Kind, (count: number, real: string) => string>> = {
@@ -68,6 +69,8 @@ export interface Pseudonyms {
   /** Learns from the members of a request or response, and from the links in it. */
   learnFrom(data: unknown): void
   replace(text: string): string
+  /** In all names and texts of JSON data: numbers and literals stay. */
+  replaceIn(data: unknown): unknown
   /** The values that a text still has. */
   findIn(text: string): string[]
 }
@@ -120,18 +123,30 @@ export function createPseudonyms(orgOrigin: string): Pseudonyms {
   const formAt = (text: string, at: number) =>
     forms.get(text.slice(at, at + SHORTEST))?.find(({ real }) => text.startsWith(real, at))
 
+  function replace(text: string): string {
+    let replaced = ''
+    for (let at = 0; at < text.length; ) {
+      const form = formAt(text, at)
+      replaced += form?.placeholder ?? text[at]
+      at += form?.real.length ?? 1
+    }
+    return replaced
+  }
+
+  function replaceIn(data: unknown): unknown {
+    if (typeof data === 'string') return replace(data)
+    if (Array.isArray(data)) return data.map(replaceIn)
+    if (!isRecord(data)) return data
+    return Object.fromEntries(
+      Object.entries(data).map(([name, member]) => [replace(name), replaceIn(member)]),
+    )
+  }
+
   return {
     learn,
     learnFrom,
-    replace(text) {
-      let replaced = ''
-      for (let at = 0; at < text.length; ) {
-        const form = formAt(text, at)
-        replaced += form?.placeholder ?? text[at]
-        at += form?.real.length ?? 1
-      }
-      return replaced
-    },
+    replace,
+    replaceIn,
     findIn(text) {
       const found = new Set<string>()
       for (let at = 0; at < text.length; at += 1) {

@@ -1,5 +1,5 @@
 import type { Exchange } from './caller.ts'
-import { isRecord, type Json } from './json.ts'
+import { isRecord } from './json.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
 
 export interface Recordings {
@@ -13,16 +13,19 @@ const AUTHN_PATH = /^\/api\/v1\/authn(\/|$)/
 /** Keeps the requests to the Authentication API and their answers, and learns what to replace. */
 export function createRecordings(pseudonyms: Pseudonyms): Recordings {
   const kept: { name: string; exchange: Exchange }[] = []
+  /** A short word, such as the value of a cookie, is nobody's, and may be in any text. */
+  function learnToken(word: string): void {
+    if (word.length > 10) pseudonyms.learn('token', word)
+  }
+
   return {
     add(checkId, exchange) {
       const { call, reply } = exchange
       pseudonyms.learnFrom(call.body)
       pseudonyms.learnFrom(reply.data)
       for (const name of ['authorization', 'cookie', 'x-device-fingerprint'])
-        for (const word of call.headers?.[name]?.split(/[ =]/) ?? [])
-          if (word.length > 10) pseudonyms.learn('token', word)
-      for (const line of reply.headers.getSetCookie())
-        pseudonyms.learn('token', /^[^=]+=([^;]+)/.exec(line)?.[1] ?? '')
+        for (const word of call.headers?.[name]?.split(/[ =]/) ?? []) learnToken(word)
+      for (const line of reply.headers.getSetCookie()) learnToken(/^[^=]+=([^;]+)/.exec(line)?.[1] ?? '')
       const [path = ''] = call.path.split('?')
       if (!AUTHN_PATH.test(path) || !isRecord(reply.data)) return
       const step = path.split('/').at(-1) ?? ''
@@ -31,16 +34,21 @@ export function createRecordings(pseudonyms: Pseudonyms): Recordings {
     },
     files() {
       const entries = kept.flatMap(({ name, exchange: { call, reply } }): [string, string][] => [
-        [`${name}.request.txt`, pseudonyms.replace(requestText(call))],
-        [`${name}.json`, pseudonyms.replace(`${JSON.stringify(reply.data, null, 2)}\n`)],
+        [`${name}.request.txt`, requestText(call, pseudonyms)],
+        [`${name}.json`, textOf(pseudonyms.replaceIn(reply.data))],
       ])
       return new Map(entries)
     },
   }
 }
 
-function requestText({ method, path, headers = {}, body }: Exchange['call']): string {
+function requestText(
+  { method, path, headers = {}, body }: Exchange['call'],
+  { replace, replaceIn }: Pseudonyms,
+): string {
   const names = Object.keys(headers)
   const token = names.includes('authorization') ? 'with the API token' : 'without the API token'
-  return `${method} ${path}\n(${token})\n\n${JSON.stringify(body ?? ({} as Json), null, 2)}\n`
+  return `${method} ${replace(path)}\n(${token})\n\n${textOf(replaceIn(body ?? {}))}`
 }
+
+const textOf = (data: unknown) => `${JSON.stringify(data, null, 2)}\n`

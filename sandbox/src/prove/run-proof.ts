@@ -122,6 +122,7 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
       authn,
       openPortal: () => openPortal(gatehouse),
       eventHook,
+      wait: () => pause(target.pollMs),
       phoneTurn: createPhoneTurn({ gapMs: target.phoneGapMs, now, pause }),
       pam,
       engine,
@@ -168,7 +169,8 @@ function isThere(need: Need, { target, engine }: Context): boolean {
     case 'phone':
       return target.phone !== undefined
     case 'inbox':
-      return target.inbox !== undefined
+    case 'person':
+      return target.person !== undefined
     case 'portal':
       return target.portalOrigin !== undefined
     case 'eventHook':

@@ -1,8 +1,8 @@
 import { parsePamConfig } from '../pam/pam-config.ts'
 import { createSandbox, type Sandbox } from '../sandbox.ts'
-import { loadSandboxConfig, type SandboxConfig } from '../sandbox-config.ts'
+import { loadSandboxConfig, type SandboxConfig, type UserConfig } from '../sandbox-config.ts'
 import type { Target } from './context.ts'
-import type { Inbox } from './inbox.ts'
+import type { Person } from './person.ts'
 
 export interface SandboxTarget {
   readonly target: Target
@@ -24,6 +24,7 @@ export async function startSandboxTarget({
   const { authnUrl, pamUrl, close } = await sandbox.listen()
   const { team, keys, users } = parsePamConfig(config.pam)
   const [key] = keys
+  const directoryUser = config.users.find(({ activeDirectory }) => activeDirectory !== undefined)
   const [apiToken] = config.adminTokens
   if (apiToken === undefined || key === undefined) throw new Error('the sandbox has no tokens')
   return {
@@ -38,25 +39,45 @@ export async function startSandboxTarget({
       mailDomain: 'proof.example.test',
       portalOrigin: 'https://portal.example.test',
       eventHook: { url: undefined, port: 0, waitMs: 2000 },
-      inbox: createSandboxInbox(sandbox),
+      person: createSandboxPerson(sandbox, directoryUser),
       recoveryAnswerMs: 0,
       callsPerMinute: undefined,
       phoneGapMs: 0,
+      pollMs: 0,
       settleMs: 0,
     },
   }
 }
 
-/** The messages of the sandbox's outbox. Nothing arrives later. */
-function createSandboxInbox({ outbox }: Sandbox): Inbox {
+/** Nothing arrives later. */
+function createSandboxPerson(
+  { outbox, phone, settings }: Sandbox,
+  directoryUser: UserConfig | undefined,
+): Person {
   const read = new Set<object>()
   return {
-    async next(login, kind) {
-      const message = outbox.messages.find(
-        (each) => each.login === login && each.kind === kind && !read.has(each),
-      )
-      if (message !== undefined) read.add(message)
-      return message
+    inbox: {
+      async next(login, kind) {
+        const message = outbox.messages.find(
+          (each) => each.login === login && each.kind === kind && !read.has(each),
+        )
+        if (message !== undefined) read.add(message)
+        return message
+      },
+    },
+    async scan(login, pictureUrl) {
+      const picture = await fetch(pictureUrl)
+      await phone.scan(login, Buffer.from(await picture.arrayBuffer()))
+      return true
+    },
+    async approve(login) {
+      phone.answer(login, 'approve')
+    },
+    directoryUser: async () =>
+      directoryUser && { login: directoryUser.login, password: directoryUser.password ?? '' },
+    async setAgents(state) {
+      settings.directoryAgent = state === 'stopped' ? 'disconnected' : 'connected'
+      return true
     },
   }
 }

@@ -1,5 +1,7 @@
+import { PassThrough } from 'node:stream'
 import { describe, expect, test } from '@jest/globals'
 import { isNamed, parseOptions } from '../../src/prove/options.ts'
+import { createTerminal } from '../../src/prove/terminal.ts'
 
 const ENV = { PROVE_ORG_URL: 'https://trial-1.okta.example', PROVE_API_TOKEN: 'not-a-real-token' }
 const TEST_ORG = '--this-is-a-test-org'
@@ -85,4 +87,31 @@ test.each([
   ['S6', 'S6', true],
 ])('--only: %s by %s: %s', (id, name, expected) => {
   expect(isNamed(id, name)).toBe(expected)
+})
+
+describe('questions on the terminal', () => {
+  function start() {
+    const input = new PassThrough()
+    const abort = new AbortController()
+    const options = { input, output: new PassThrough(), signal: abort.signal, onInterrupt: () => {} }
+    return { input, abort, terminal: createTerminal(options) }
+  }
+
+  test('an answer, then the end of the input: nothing is asked any more', async () => {
+    const { input, terminal } = start()
+    const first = terminal.ask('Code? ')
+    input.write(' 123456 \n')
+    expect(await first).toBe('123456')
+    const second = terminal.ask('Code? ')
+    input.end()
+    expect([await second, await terminal.ask('Code? ')]).toEqual(['', ''])
+  })
+
+  test('an interruption ends the question', async () => {
+    const { abort, terminal } = start()
+    const asked = terminal.ask('Code? ')
+    abort.abort()
+    await expect(asked).rejects.toThrow(/abort/i)
+    terminal.close()
+  })
 })

@@ -58,6 +58,19 @@ test('a value is replaced in the same way everywhere, encoded too, and the longe
   )
 })
 
+test('numbers and literals of JSON data stay, whatever was learned', () => {
+  const pseudonyms = createPseudonyms(ORG)
+  pseudonyms.learn('secret', '123456')
+  pseudonyms.learn('token', 'true')
+  const data = { passCode: '123456', expires: 1_234_567, isActive: true, 'key-123456': ['true'] }
+  expect(pseudonyms.replaceIn(data)).toEqual({
+    passCode: '(left out 1)',
+    expires: 1_234_567,
+    isActive: true,
+    'key-(left out 1)': ['true'],
+  })
+})
+
 test('a second and a third call wait when a minute has its calls', async () => {
   let clock = 0
   const pauses: number[] = []

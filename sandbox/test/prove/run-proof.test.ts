@@ -192,11 +192,11 @@ test('without a phone, a mail domain, a portal or messages, such checks are not 
     phone: undefined,
     mailDomain: undefined,
     portalOrigin: undefined,
-    inbox: undefined,
+    person: undefined,
     pam: undefined,
     eventHook: undefined,
   }
-  const ids = ['R1.own-email', 'R1.own-sms', 'R4.staged', 'F4', 'O4', 'V1.hook', 'R2']
+  const ids = ['R1.own-email', 'R1.own-sms', 'R4.staged', 'F2', 'F4', 'O4', 'V1.hook', 'R2']
   const proof = await prove(started, { ids, target: { ...none, brokerToken: undefined } })
   const { R2, ...others } = resultsOf(proof)
   expect(R2).toBe('proved')

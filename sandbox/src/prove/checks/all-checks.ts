@@ -9,6 +9,7 @@ import { RECOVERY_CHECKS } from './recovery.ts'
 import { SESSION_CHECKS } from './sessions.ts'
 import { TOKEN_CHECKS } from './token-per-call.ts'
 import { WEBAUTHN_CHECKS } from './webauthn.ts'
+import { PERSON_CHECKS } from './with-person.ts'
 import { ZONE_CHECKS } from './zones.ts'
 
 export const ALL_CHECKS: readonly Check[] = [
@@ -23,4 +24,5 @@ export const ALL_CHECKS: readonly Check[] = [
   ...TOKEN_CHECKS,
   ...WEBAUTHN_CHECKS,
   ...PAM_CHECKS,
+  ...PERSON_CHECKS,
 ]

@@ -175,7 +175,7 @@ export const MFA_CHECKS: readonly Check[] = [
       const mails: string[] = []
       for (let n = 0; n < 2; n += 1) {
         await portal.signIn(user, {}, { 'x-device-fingerprint': fingerprint })
-        mails.push((await target.inbox?.next(user.login, 'mail')) === undefined ? 'none' : 'one')
+        mails.push((await target.person?.inbox.next(user.login, 'mail')) === undefined ? 'none' : 'one')
       }
       return holds(mails.join() === 'one,none', `first ${mails[0]}, second ${mails[1]}`)
     },

@@ -228,7 +228,7 @@ const IN_RECOVERY: readonly Step[] = [
     async send(context) {
       const { authn, target } = context
       const { user, reply } = await textedRecovery(context)
-      const passCode = (await target.inbox?.next(user.login, 'sms'))?.code
+      const passCode = (await target.person?.inbox.next(user.login, 'sms'))?.code
       if (passCode === undefined) return undefined
       return authn.withoutToken.step(reply, '/recovery/factors/SMS/verify', { passCode })
     },
