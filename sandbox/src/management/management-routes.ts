@@ -39,8 +39,8 @@ type ManagementRoutesOptions = {
 
 /**
  * What a test of an org needs of Okta's management API: users, their lifecycle and factors, groups,
- * sign-on policies of groups, and event hooks. An administrator's token (`adminTokens`) is required: 403
- * E0000006 with a token that may only read.
+ * sign-on policies of groups, and event hooks. An administrator's token (`adminTokens`) is
+ * required: 403 E0000006 with a token that may only read.
  */
 export function createManagementRoutes({ org, eventHook, originOf }: ManagementRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })

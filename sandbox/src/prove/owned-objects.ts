@@ -134,7 +134,9 @@ export function createOwnedObjects({ call, apiToken, run, journal, now, pause }:
     return true
   }
 
-  /** Undefined if there is no answer. After a 429, waits for the reset: what the run made must go. */
+  /**
+   * Undefined if there is no answer. After a 429, waits for the reset: what the run made must go.
+   */
   async function statusOf(request: Call): Promise<number | undefined> {
     try {
       return (await send(request)).status
