@@ -61,6 +61,14 @@ const CONTRACT: Record<PathName, (answer: Answer, sent: Sent) => unknown> = {
     assert.deepEqual([json.status, json.factorResult], ['MFA_CHALLENGE', 'WAITING'])
     assert.equal(json.stateToken, JSON.parse(prepared.body ?? '').stateToken, 'the handle is stable')
   },
+  B({ text }, sent) {
+    CONTRACT.S({ text, headers: {} }, sent)
+    assert.equal(JSON.parse(text).deviceBound, true)
+  },
+  C({ text, headers }) {
+    assert.match(String(headers['set-cookie']), /^__Host-gatehouse-bound=/)
+    assert.equal(typeof JSON.parse(text).session_identifier, 'string')
+  },
   G({ text }) {
     const { list } = JSON.parse(text)
     assert.equal(list.length, 100, 'a hundred groups')

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { type PreparedRequest, send } from './load.ts'
@@ -7,13 +8,13 @@ import { type PreparedRequest, send } from './load.ts'
  * must verify a second factor, wait for a push, or are signed in.
  */
 
-export type PathName = keyof typeof GETS | 'P' | 'V' | 'K'
+export type PathName = keyof typeof GETS | 'P' | 'V' | 'K' | 'B' | 'C'
 
 /**
- * Paths whose requests can be sent only once: they end the transaction, or the next poll would be
- * too soon.
+ * Paths whose requests can be sent only once: they end the transaction, the next poll would be too
+ * soon, or the session would reach the limit of its renewals.
  */
-export const ONCE: ReadonlySet<PathName> = new Set(['V', 'K'])
+export const ONCE: ReadonlySet<PathName> = new Set(['V', 'K', 'C'])
 
 /**
  * The broker delays a poll that comes sooner than this after the previous one. Here every poll
@@ -101,10 +102,11 @@ async function prepareOne(pool: Pool, path: PathName): Promise<PreparedRequest> 
     body: JSON.stringify(body),
     expected: 200,
   })
-  const exchange = async (request: PreparedRequest): Promise<Record<string, unknown>> => {
-    const { text, headers } = await send(pool, request)
-    keepCookies(jar, headers['set-cookie'])
-    return JSON.parse(text)
+  const exchange = async (request: PreparedRequest) => {
+    const { text, headers: received } = await send(pool, request)
+    keepCookies(jar, received['set-cookie'])
+    const json: Record<string, unknown> = JSON.parse(text)
+    return { json, received }
   }
 
   await exchange({ method: 'GET', path: GETS.S, headers: headers(), expected: 404 })
@@ -113,7 +115,7 @@ async function prepareOne(pool: Pool, path: PathName): Promise<PreparedRequest> 
     password: 'plainly-fake-password',
   })
   if (path === 'P') return signIn
-  const { stateToken } = await exchange(signIn)
+  const { stateToken } = (await exchange(signIn)).json
   const poll = post('/api/v1/authn/factors/bench-push/verify', { stateToken })
   if (path === 'K') {
     await exchange(poll)
@@ -121,8 +123,34 @@ async function prepareOne(pool: Pool, path: PathName): Promise<PreparedRequest> 
   }
   const verify = post('/api/v1/authn/factors/bench-totp/verify', { stateToken, passCode: '123456' })
   if (path === 'V') return verify
-  await exchange(verify)
-  return { method: 'GET', path: GETS[path], headers: headers(), expected: 200 }
+  const { received } = await exchange(verify)
+  if (isGet(path)) return { method: 'GET', path: GETS[path], headers: headers(), expected: 200 }
+  const prove = (target: string, more: Record<string, string>): PreparedRequest => ({
+    method: 'POST',
+    path: target,
+    headers: { ...headers(), ...more },
+    expected: 200,
+  })
+  const proof = proofOver(received['secure-session-registration'], { jwk: JWK })
+  const bound = await exchange(prove('/bound-session', { 'secure-session-response': proof }))
+  if (path === 'B') return { method: 'GET', path: GETS.S, headers: headers(), expected: 200 }
+  return prove('/bound-session/refresh', {
+    'sec-secure-session-id': String(bound.json.session_identifier),
+    'secure-session-response': proofOver(bound.received['secure-session-challenge']),
+  })
+}
+
+const BROWSER_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const JWK = BROWSER_KEY.publicKey.export({ format: 'jwk' })
+
+/** The proof of a browser's key over the challenge in this header. */
+function proofOver(header: unknown, more: object = {}): string {
+  const jti = /"([\w.-]{20,})"/.exec(String(header))?.[1]
+  const text = [{ alg: 'ES256', typ: 'dbsc+jwt', ...more }, { jti }]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.')
+  const key = { key: BROWSER_KEY.privateKey, dsaEncoding: 'ieee-p1363' } as const
+  return `"${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}"`
 }
 
 export function cookieOf(jar: ReadonlyMap<string, string>): string {

@@ -2,7 +2,7 @@ import { cheapestOf, pairedRatio } from './measure.ts'
 import { table, verdict } from './output.ts'
 import type { PathName } from './prepare-requests.ts'
 import type { Costs } from './rounds.ts'
-import { ALL_PATHS, TARGETS } from './targets.ts'
+import { ALL_PATHS, BOUND_BROKER, BROKER, TARGETS } from './targets.ts'
 
 export const PATH_NAMES: Record<PathName, string> = {
   S: '**S** session check',
@@ -13,6 +13,8 @@ export const PATH_NAMES: Record<PathName, string> = {
   V: '**V** verify a code, open a session',
   K: '**K** push poll',
   G: '**G** list of 100 groups',
+  B: '**B** session check of a bound session',
+  C: '**C** renewal of a bound cookie',
 }
 
 /**
@@ -32,6 +34,11 @@ const GOALS: readonly (readonly [PathName, string, PathName?, number?])[] = [
   ['K', 'plain', 'K', 1.2],
 ]
 
+const BROKERS = [BROKER.name, BOUND_BROKER.name]
+
+/** The path with which the floor is comparable; undefined: none. */
+const FLOOR_OF: Partial<Record<PathName, PathName | undefined>> = { R: 'F', J: 'F', B: 'S', C: undefined }
+
 /** In the cheapest round; NaN if not measured. */
 const cpuOf = (costs: Costs, path: PathName, target: string) =>
   cheapestOf(costs(path, target))?.cpuUs ?? Number.NaN
@@ -41,12 +48,13 @@ export function performanceTable(costs: Costs): string {
     TARGETS.flatMap(({ name }) => {
       const [first] = costs(path, name)
       const cost = cheapestOf(costs(path, name))
+      const floorPath = path in FLOOR_OF ? FLOOR_OF[path] : path
       if (cost === undefined || first === undefined) return []
       return [
         [
-          `${PATH_NAMES[path]}: ${name === 'broker' ? 'Gatehouse' : name}`,
+          `${PATH_NAMES[path]}: ${BROKERS.includes(name) ? 'Gatehouse' : name}`,
           cost.cpuUs.toFixed(0),
-          (cost.cpuUs / cpuOf(costs, path === 'R' || path === 'J' ? 'F' : path, 'floor')).toFixed(2),
+          floorPath === undefined ? '–' : (cost.cpuUs / cpuOf(costs, floorPath, 'floor')).toFixed(2),
           `+${(100 * (first.cpuUs / cost.cpuUs - 1)).toFixed(0)} %`,
           cost.requestsPerSecond.toFixed(0),
           cost.redisUs.toFixed(1),

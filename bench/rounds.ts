@@ -129,5 +129,7 @@ function requestsFor(
   onceCount: number,
 ): Promise<readonly PreparedRequest[]> {
   if (isGet(path)) return Promise.resolve(withPath(path, signedIn))
-  return target.prepare(origin, path, ONCE.has(path) ? onceCount : VISITORS)
+  if (ONCE.has(path)) return target.prepare(origin, path, onceCount)
+  // their bound cookies live ten minutes only, and they take four requests each
+  return target.prepare(origin, path, path === 'B' ? CONNECTIONS : VISITORS)
 }

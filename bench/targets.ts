@@ -11,19 +11,30 @@ export interface Target {
   start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<ServerProcess>
 }
 
-export const ALL_PATHS: readonly PathName[] = ['S', 'F', 'R', 'J', 'P', 'V', 'K', 'G']
+const OF_BROKER = ['S', 'F', 'R', 'J', 'P', 'V', 'K', 'G'] as const
+const OF_BOUND_SESSIONS = ['B', 'C'] as const
+export const ALL_PATHS: readonly PathName[] = [...OF_BROKER, ...OF_BOUND_SESSIONS]
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 const FOR_ALL = { paths: ['S', 'F', 'P', 'V', 'K', 'G'], prepare } as const
 
-export const BROKER: Target = { name: 'broker', paths: ALL_PATHS, prepare, start: startGatehouse }
+export const BROKER: Target = { name: 'broker', paths: OF_BROKER, prepare, start: startGatehouse }
+
+/** Its browsers can bind their sessions. */
+export const BOUND_BROKER: Target = {
+  name: 'bound-broker',
+  paths: OF_BOUND_SESSIONS,
+  prepare,
+  start: ({ env, logFile }) => startGatehouse({ env: { ...env, DEVICE_BOUND_SESSIONS: 'on' }, logFile }),
+}
 
 export const FLOOR: Target = { name: 'floor', ...FOR_ALL, start: script('servers/floor.mjs') }
 
 export const TARGETS: readonly Target[] = [
   FLOOR,
   BROKER,
+  BOUND_BROKER,
   { name: 'plain', ...FOR_ALL, start: script('servers/plain.mjs') },
   {
     name: 'express-openid-connect',

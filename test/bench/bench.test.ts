@@ -41,6 +41,14 @@ test('a rule or a JWT may cost a fifth of a forward-auth request', () => {
   )
 })
 
+test('bound sessions are compared with the floor of a session check; a renewal has none', () => {
+  const costs = costsOf({ 'S floor': [50], 'B bound-broker': [110], 'C bound-broker': [260] })
+  expect(performanceTable(costs).split('\n').slice(3)).toEqual([
+    '| **B** session check of a bound session: Gatehouse | 110 | 2.20 | +0 % | 1000 | 5.0 |',
+    '| **C** renewal of a bound cookie: Gatehouse | 260 | – | +0 % | 1000 | 5.0 |',
+  ])
+})
+
 test('a step of a sign-in may cost a fifth more than with the packages alone', () => {
   const costs = costsOf({ 'P broker': [120], 'P plain': [100], 'V broker': [153], 'V plain': [100] })
   expect(goalsTable(costs).split('\n').slice(2)).toEqual([
