@@ -108,6 +108,7 @@ describe('a registration', () => {
     expect((await signedIn({ bindsSessions: false })).registration).toBe('undefined')
   })
 
+  // shows: V3.3.1, V3.3.3, V3.3.4
   test.each(['ES256', 'RS256'] as const)('with %s binds the session', async (alg) => {
     const browser = await signedIn()
     const key = createBrowserKey(alg)

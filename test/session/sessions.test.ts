@@ -882,6 +882,28 @@ describe('the cookie', () => {
     expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
+  // shows: V3.3.3
+  test.each([
+    [true, '__Host-Http-gatehouse', '__Host-gatehouse'],
+    [false, '__Host-gatehouse', '__Host-Http-gatehouse'],
+  ])(
+    'with DEVICE_BOUND_SESSIONS %s, is set as %s and also read as %s',
+    async (bindsSessions, name, other) => {
+      const { call, signIn, cookieHeader } = await signedIn({ bindsSessions })
+      expect(cookieHeader.split('=')[0]).toBe(name)
+      const underOther = cookieHeader.replace(name, other)
+      expect((await call('GET', ME, underOther)).status).toBe(200)
+      for (const forged of [`${name}=s%3Aforged; ${underOther}`, `${other}=s%3Aforged; ${cookieHeader}`])
+        expect((await call('GET', ME, forged)).status).toBe(200)
+      // it does not stay under the other name
+      const opened = await call('POST', '/open', underOther)
+      const deletion = `${other}=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax`
+      expect(opened.headers['set-cookie']).toContain(deletion)
+      const again = (await signIn()).cookieHeader.replace(name, other)
+      expect((await call('DELETE', ME, again)).headers['set-cookie']).toContain(deletion)
+    },
+  )
+
   // shows: V3.3.2
   test('can be SameSite=Strict', async () => {
     const { signIn } = await harness({ sameSite: 'strict' })

@@ -11,10 +11,15 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const START = Date.parse('2026-11-05T06:00:00Z')
 
-async function devices({ secure = true } = {}) {
+async function devices({ secure = true, httpOnlyPrefix = false } = {}) {
   const clock = { now: START }
   const { object: cookie, restartWith } = restartable([Buffer.alloc(32, 1)], (keys) =>
-    createDeviceCookie({ signer: createSigner(keys, 'device-cookie'), secure, now: () => clock.now }),
+    createDeviceCookie({
+      signer: createSigner(keys, 'device-cookie'),
+      secure,
+      httpOnlyPrefix,
+      now: () => clock.now,
+    }),
   )
   const { ask } = keep(
     await serve({
@@ -30,9 +35,9 @@ async function devices({ secure = true } = {}) {
   const visit = async (header?: string | string[]) => {
     const answer = await ask({ headers: header === undefined ? {} : { Cookie: header } })
     const set = answer.headers['set-cookie'] ?? []
-    expect(set.length).toBeLessThanOrEqual(1)
+    for (const deletion of set.slice(1)) expect(deletion).toContain('=; Max-Age=0;')
     const device = answer.json as { id: string; returned: boolean }
-    return { ...device, set: set[0], bearer: set[0]?.split(';')[0] ?? '' }
+    return { ...device, set: set[0], bearer: set[0]?.split(';')[0] ?? '', further: set.slice(1) }
   }
   return { clock, restartWith, visit }
 }
@@ -57,6 +62,31 @@ describe('a browser without a device cookie', () => {
     expect(set).toMatch(/^gatehouse-device=[^;]+; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/)
     expect(await visit(bearer)).toMatchObject({ id, returned: true })
   })
+})
+
+// shows: V3.3.3
+test('with DEVICE_BOUND_SESSIONS, it is renamed at once, and the old name deleted', async () => {
+  const { visit } = await devices({ httpOnlyPrefix: true })
+  const { bearer, id, further } = await visit()
+  expect([bearer.split('=')[0], further]).toEqual(['__Host-Http-gatehouse-device', []])
+  expect(await visit(bearer)).toMatchObject({ id, returned: true, set: undefined })
+  const old = bearer.replace('__Host-Http-', '__Host-')
+  const renamed = await visit(old)
+  expect(renamed).toMatchObject({ id, returned: true })
+  expect(renamed.set).toMatch(/^__Host-Http-gatehouse-device=/)
+  expect(renamed.further).toEqual([expect.stringMatching(/^__Host-gatehouse-device=; Max-Age=0; Path=\/;/)])
+  // a script can set the old name only
+  const planted = (await visit()).bearer.replace('__Host-Http-', '__Host-')
+  expect(await visit(`${planted}; ${bearer}`)).toMatchObject({ id, set: undefined })
+})
+
+test('after a switch back, the newer name is still read', async () => {
+  const { visit, clock } = await devices()
+  const { bearer, id } = await visit()
+  const newer = bearer.replace('__Host-', '__Host-Http-')
+  expect(await visit(newer)).toMatchObject({ id, returned: true, set: undefined })
+  clock.now += 2 * DAY_MS
+  expect((await visit(newer)).set).toMatch(/^__Host-gatehouse-device=/)
 })
 
 describe('a malformed or forged cookie is replaced, and its id is not used', () => {
