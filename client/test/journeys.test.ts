@@ -236,6 +236,7 @@ test('the session: groups, directory, refresh and the sessions of other browsers
   const there = await open()
   for (const client of [here, there]) await signIn(client, 'amelia.stone')
   const session = await here.gatehouse.session()
+  expect(session?.deviceBound).toBe(false)
   expect(await here.gatehouse.refresh()).toMatchObject({ id: session?.id })
   expect(await here.gatehouse.groups()).toMatchObject({ groups: expect.any(Array) })
   const page = await here.gatehouse.directory({ limit: 2, sort: 'name' })
@@ -243,7 +244,9 @@ test('the session: groups, directory, refresh and the sessions of other browsers
   const cursor = page.nextCursor ?? ''
   expect((await here.gatehouse.directory({ limit: 2, sort: 'name', cursor })).list).not.toEqual(page.list)
 
-  const other = (await here.gatehouse.ownSessions()).find(({ current }) => !current)
+  const own = await here.gatehouse.ownSessions()
+  expect(new Set(own.map(({ deviceBound }) => deviceBound))).toEqual(new Set([false]))
+  const other = own.find(({ current }) => !current)
   await here.gatehouse.endSession(other?.id ?? '')
   expect(await there.gatehouse.session()).toBeUndefined()
   await signIn(there, 'amelia.stone')

@@ -24,6 +24,7 @@ test('shows session, roles and groups, also after a reload, until sign-out', asy
   expect(await roles.getByRole('listitem').allInnerTexts()).toEqual(['resource_admin', 'end_user'])
   expect(await roles.innerText()).toBe('resource_admin\nend_user') // also when copied
   await main.getByText('You are not signed in anywhere else.').waitFor()
+  await main.getByText('Browsers bind sessions to a device over https only.').waitFor()
   await expectGoodScreen(page)
   await press('Stay signed in')
   await page.reload()
@@ -47,8 +48,17 @@ test('a session that ends soon is announced', async () => {
 test('the session of another browser is listed and can be ended: that browser is signed out', async () => {
   const here = await signedIn()
   const there = await signedIn()
+  // the demo is on http, where no session is bound
+  await here.page.route('**/api/v1/sessions', async (route) => {
+    const { sessions } = await (await route.fetch()).json()
+    const bound = sessions.map((one: { current: boolean }) => ({ ...one, deviceBound: !one.current }))
+    await route.fulfill({ json: { sessions: bound } })
+  })
   await here.page.reload()
-  await here.main.getByText('(this one)').waitFor()
+  const own = here.main.getByRole('listitem').filter({ hasText: '(this one)' })
+  await own.waitFor()
+  expect(await own.innerText()).not.toContain('bound')
+  await here.main.getByRole('listitem').filter({ hasText: '(bound to its device)' }).waitFor()
   await expectGoodScreen(here.page)
   await here.press(/^End the session of/)
   await here.main.getByText('You are not signed in anywhere else.').waitFor()
