@@ -77,8 +77,8 @@ export function factorIdIn({ body }: Reply, factorType: string): string {
   )
 }
 
-/** The session cookie that an answer sets; undefined if it sets none. */
+/** The session cookie (`idx` on Identity Engine) that an answer sets; undefined if it sets none. */
 export function sessionCookieIn({ headers }: Reply): string | undefined {
   const pairs = headers.getSetCookie().map((line) => line.split(';')[0] ?? '')
-  return pairs.find((pair) => /^sid=./.test(pair))
+  return pairs.find((pair) => /^(sid|idx)=./.test(pair))
 }

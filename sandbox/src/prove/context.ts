@@ -67,6 +67,8 @@ export interface Context {
   /** To the PAM API. */
   readonly pam: Caller
   readonly engine: 'classic' | 'identity'
+  /** What several checks need to know, found out at the first one. */
+  once(what: string, find: () => Promise<boolean>): Promise<boolean>
   /** A value that nobody else has, for device tokens and names. */
   unique(): string
   now(): number

@@ -126,6 +126,7 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
       phoneTurn: createPhoneTurn({ gapMs: target.phoneGapMs, now, pause }),
       pam,
       engine,
+      once: createOnce(),
       unique,
       now,
     }
@@ -147,6 +148,15 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     await gatehouse.close()
   })
   return { report: { results, engine, isSandbox, stopped, left }, recordings, pseudonyms }
+}
+
+function createOnce(): Context['once'] {
+  const found = new Map<string, Promise<boolean>>()
+  return (what, find) => {
+    const known = found.get(what) ?? find()
+    found.set(what, known)
+    return known
+  }
 }
 
 /** A failure of one check is no failure of the run, unless the org has no calls left. */

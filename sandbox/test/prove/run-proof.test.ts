@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSecretScanner } from 'gatehouse-test-support/secret-scanner'
 import { replayFolders } from '../../../scripts/replay-folders.ts'
@@ -43,7 +43,7 @@ function prove(
     isSandbox: true,
     onResult,
     now: Date.now,
-    pause: () => nextTurn(),
+    pause: () => sleep(5),
     signal,
   })
 }
@@ -178,12 +178,25 @@ describe('an org that differs in one belief is told right', () => {
       const { config, running = () => {} } = WRONG_ORGS[id] ?? {}
       const started = await start(config)
       running(started.sandbox)
-      expect(resultsOf(await prove(started, { ids: [id, control] }))).toEqual({
+      const eventHook = { url: undefined, port: 0, waitMs: 0 }
+      expect(resultsOf(await prove(started, { ids: [id, control], target: { eventHook } }))).toEqual({
         [id]: 'disproved',
         [control]: 'proved',
       })
     },
   )
+})
+
+test('an org that refuses everything proves nothing but its headers and its log of administrators', async () => {
+  const started = await start()
+  const refusal = { kind: 'status', status: 403, body: { errorCode: 'E0000006' } } as const
+  const paths = ['/api/v1/authn', '/api/v1/sessions', '/login']
+  started.sandbox.faults.authn.set(paths.map((path) => ({ ...refusal, path })))
+  started.sandbox.faults.pam.set(refusal)
+  const proof = await prove(started)
+  const proved = Object.entries(resultsOf(proof)).flatMap(([id, result]) => (result === 'proved' ? [id] : []))
+  expect(proved).toEqual(['V1', 'limits.headers', 'pam.limit'])
+  expect(proof.report.left).toEqual([])
 })
 
 test('without a phone, a mail domain, a portal or messages, such checks are not testable here', async () => {

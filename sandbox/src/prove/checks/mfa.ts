@@ -143,8 +143,13 @@ export const MFA_CHECKS: readonly Check[] = [
     change: 'Nothing: step-up works here.',
     needs: ['identityEngine'],
     async run({ org, authn }) {
-      const reply = await authn.signIn(await org.createUser(), { audience: '0oa000000000000000000' })
-      return holds(reply.status >= 400, outcomeOf(reply))
+      const user = await org.createUser()
+      const reply = await authn.signIn(user, { audience: '0oa000000000000000000' })
+      const without = await authn.signIn(user)
+      return holds(
+        reply.status >= 400 && without.status === 200,
+        `${outcomeOf(reply)}; without it ${outcomeOf(without)}`,
+      )
     },
   },
   {

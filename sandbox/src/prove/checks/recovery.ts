@@ -12,6 +12,8 @@ type RecoveryFactor = (typeof FACTORS)[number]
 
 const API_TOKEN = 'connect-your-okta-org.md#2-api-token'
 const STATUSES = 'sandbox.md#behaviour-to-know'
+const NOBODY_RECOVERS = 'the org lets no user recover a password by EMAIL'
+export const NO_SESSION = 'the org gives no session for a session token, or does not show it'
 const needsOf = (factor: RecoveryFactor): Need[] => (factor === 'EMAIL' ? ['mail'] : ['phone'])
 
 /** A status, whether Okta recovers passwords in it, and how a user gets into it. */
@@ -134,9 +136,14 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     change: 'Nothing: Gatehouse requires a factorType.',
     needs: [],
     async run({ org, authn }) {
-      const user = await org.createUser()
-      const reply = await authn.post('/recovery/password', { username: user.login }, { token: false })
-      return holds(outcomeOf(reply) === '403 E0000006', outcomeOf(reply))
+      const { login: username } = await org.createUser()
+      const { post } = authn.withoutToken
+      const reply = await post('/recovery/password', { username })
+      const named = await post('/recovery/password', { username: `not-${username}`, factorType: 'EMAIL' })
+      return holds(
+        outcomeOf(reply) === '403 E0000006' && named.status === 200,
+        `${outcomeOf(reply)}; with it ${outcomeOf(named)}`,
+      )
     },
   },
   ...STATES.flatMap((state): Check[] => {
@@ -156,7 +163,7 @@ export const RECOVERY_CHECKS: readonly Check[] = [
           const user = await prepare(context)
           const { reply, before, after } = await ownRecoveryOf(context, user, 'EMAIL')
           if (reply === undefined) return unclear('Gatehouse sent nothing')
-          if (reply.status >= 500) return unclear(outcomeOf(reply))
+          if (!isRecoverable && !(await canRecover(context))) return notTestable(NOBODY_RECOVERS)
           const message = await context.target.person?.inbox.next(user.login, 'mail')
           const hasLink = message?.link !== undefined
           const arrived = hasLink ? 'a link' : message ? 'a message without a link' : 'no message'
@@ -182,7 +189,10 @@ export const RECOVERY_CHECKS: readonly Check[] = [
         where: API_TOKEN,
         change: 'Nothing: Gatehouse starts recoveries without the token in any case.',
         needs: ['mail', 'phone'],
-        run: (context) => withToken(context, state),
+        async run(context) {
+          if (!isRecoverable && !(await canRecoverWithToken(context))) return notTestable(NOBODY_RECOVERS)
+          return withToken(context, state)
+        },
       },
     ]
   }),
@@ -196,7 +206,8 @@ export const RECOVERY_CHECKS: readonly Check[] = [
       const { org } = context
       const user = await org.createUser()
       const { cookie } = await openOktaSession(context, user)
-      if (cookie === undefined) return notTestable('the org gives no session cookie for a session token')
+      if (cookie === undefined || (await ownerOfSession(context, cookie)) !== user.id)
+        return notTestable(NO_SESSION)
       const recoveryToken = await org.recoveryToken(user)
       const reset = await resetByRecovery(await context.openPortal(), user, { recoveryToken })
       if (reset.status !== 200) return unclear(`reset ${outcomeOf(reset)}`)
@@ -230,9 +241,10 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     change: 'Report the code, so that users get the right message.',
     needs: [],
     async run(context) {
-      const last = (await redemptions(context, ownLink))?.replies.at(-1)
-      const seen = last === undefined ? 'no link' : outcomeOf(last)
-      return holds(['403 E0000105', '403 E0000006'].includes(seen), seen)
+      const redeemed = await redemptions(context, ownLink)
+      if (redeemed?.reset.status !== 200) return unclear(redeemed?.seen ?? 'no link')
+      const [last = ''] = redeemed.replies.slice(-1).map(outcomeOf)
+      return holds(['403 E0000105', '403 E0000006'].includes(last), last)
     },
   },
   {
@@ -276,9 +288,13 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     needs: [],
     async run({ authn, unique }) {
       const relayState = 'https://not-trusted.example.com/'
-      const body = { username: `nobody-${unique()}@example.com`, factorType: 'EMAIL', relayState }
-      const reply = await authn.post('/recovery/password', body, { token: false })
-      return holds(outcomeOf(reply) === '400 E0000001', outcomeOf(reply))
+      const body = { username: `nobody-${unique()}@example.com`, factorType: 'EMAIL' }
+      const reply = await authn.withoutToken.post('/recovery/password', { ...body, relayState })
+      const none = await authn.withoutToken.post('/recovery/password', body)
+      return holds(
+        outcomeOf(reply) === '400 E0000001' && none.status === 200,
+        `${outcomeOf(reply)}; without it ${outcomeOf(none)}`,
+      )
     },
   },
   {
@@ -317,6 +333,7 @@ export const RECOVERY_CHECKS: readonly Check[] = [
       const user = await org.createPromptedUser('ALWAYS')
       const portal = await openPortal()
       const begun = await portal.signIn(user)
+      if (begun.body.status !== 'MFA_REQUIRED') return notTestable(`no open sign-in: ${outcomeOf(begun)}`)
       await org.lifecycle(user, 'suspend')
       const state = await portal.step(begun, '')
       const recovery = await authn.post('/recovery/password', { username: user.login })
@@ -396,7 +413,7 @@ async function byPhone(
     const reply = await authn.post('/recovery/password', body, { token: false })
     const after = await org.read(user)
     seen.push(`${factorType} ${outcomeOf(reply)}, then ${after.status}`)
-    if (reply.status >= 500) return unclear(seen.join('; '))
+    if (reply.status >= 400) return notTestable(`the org refuses it: ${seen.join('; ')}`)
     if (!isSame(before, after)) return holds(false, seen.join('; '))
   }
   return holds(true, seen.join('; '))
@@ -463,6 +480,27 @@ async function mailedLink({ org, openPortal, target }: Context) {
   await startOwnRecovery(await openPortal(), user, 'EMAIL')
   const message = await target.person?.inbox.next(user.login, 'mail')
   return { user, token: message?.link?.split(/[/=]/).at(-1) ?? '' }
+}
+
+/** Whether a user in the status ACTIVE gets a link: else nothing follows from other statuses. */
+function canRecover(context: Context): Promise<boolean> {
+  return context.once('own recovery by EMAIL', async () => (await mailedLink(context)).token !== '')
+}
+
+function canRecoverWithToken(context: Context): Promise<boolean> {
+  return context.once('recovery by EMAIL with the API token', async () => {
+    const { reply } = await recoveryStarted(context, 'EMAIL')
+    return reply.status < 400
+  })
+}
+
+/** The id of the user whose Okta session this cookie is; undefined: nobody's. */
+export async function ownerOfSession(
+  { authn }: Pick<Context, 'authn'>,
+  cookie: string,
+): Promise<string | undefined> {
+  const { status, body } = await authn.browse('/api/v1/sessions/me', cookie)
+  return status === 200 ? textAt(body, 'userId') : undefined
 }
 
 /** Signs in at the portal, and redeems the session token as the browser does. */

@@ -1,11 +1,8 @@
 import { sessionCookieIn } from '../authn.ts'
 import { type Check, holds, notTestable } from '../check.ts'
-import type { Context } from '../context.ts'
-import { textAt } from '../json.ts'
-import { openOktaSession } from './recovery.ts'
+import { NO_SESSION, openOktaSession, ownerOfSession } from './recovery.ts'
 
 const SHARED = 'connect-your-okta-org.md#browsers-that-users-share'
-const NO_COOKIE = 'the org gives no session cookie for a session token'
 
 export const SESSION_CHECKS: readonly Check[] = [
   {
@@ -18,9 +15,9 @@ export const SESSION_CHECKS: readonly Check[] = [
       const first = await context.org.createUser()
       const second = await context.org.createUser()
       const { cookie } = await openOktaSession(context, first)
-      if (cookie === undefined) return notTestable(NO_COOKIE)
+      if (cookie === undefined) return notTestable(NO_SESSION)
       const { redeemed } = await openOktaSession(context, second, cookie)
-      const owner = await ownerOf(context, sessionCookieIn(redeemed) ?? cookie)
+      const owner = await ownerOfSession(context, sessionCookieIn(redeemed) ?? cookie)
       const who =
         owner === first.id ? 'of the first user' : owner === second.id ? 'of the second user' : 'of nobody'
       return holds(owner === first.id, `first user, then second user: the session is ${who}`)
@@ -37,7 +34,7 @@ export const SESSION_CHECKS: readonly Check[] = [
       const { path, cookie } = await openOktaSession(context, user)
       const cookies = [cookie, sessionCookieIn(await context.authn.browse(path))]
       const owners = []
-      for (const cookie of cookies) owners.push(cookie && (await ownerOf(context, cookie)))
+      for (const cookie of cookies) owners.push(cookie && (await ownerOfSession(context, cookie)))
       return holds(
         owners[0] === user.id && owners[1] === undefined,
         `first: ${owners[0] === user.id ? 'a session of the user' : 'none'}; again: ${owners[1] ? 'a session' : 'none'}`,
@@ -51,8 +48,10 @@ export const SESSION_CHECKS: readonly Check[] = [
     change: 'Do not set OKTA_SIGN_OUT.',
     needs: [],
     async run(context) {
-      const { cookie } = await openOktaSession(context, await context.org.createUser())
-      if (cookie === undefined) return notTestable(NO_COOKIE)
+      const user = await context.org.createUser()
+      const { cookie } = await openOktaSession(context, user)
+      if (cookie === undefined || (await ownerOfSession(context, cookie)) !== user.id)
+        return notTestable(NO_SESSION)
       const signOut = await context.authn.browse('/login/signout', cookie)
       const after = await context.authn.browse('/api/v1/sessions/me', cookie)
       return holds(after.status === 404, `sign-out ${signOut.status}; session ${after.status}`)
@@ -67,9 +66,9 @@ export const SESSION_CHECKS: readonly Check[] = [
     async run(context) {
       const user = await context.org.createUser()
       const { portal, cookie } = await openOktaSession(context, user)
-      if (cookie === undefined) return notTestable(NO_COOKIE)
+      if (cookie === undefined) return notTestable(NO_SESSION)
       const signOut = await portal.signOut()
-      const owner = await ownerOf(context, cookie)
+      const owner = await ownerOfSession(context, cookie)
       return holds(
         signOut.status === 204 && owner === user.id,
         `sign-out at the portal ${signOut.status}; Okta session ${owner === user.id ? 'open' : 'ended'}`,
@@ -103,8 +102,3 @@ export const SESSION_CHECKS: readonly Check[] = [
     },
   },
 ]
-
-async function ownerOf({ authn }: Context, cookie: string): Promise<string | undefined> {
-  const { status, body } = await authn.browse('/api/v1/sessions/me', cookie)
-  return status === 200 ? textAt(body, 'userId') : undefined
-}

@@ -62,6 +62,8 @@ export const WEBAUTHN_CHECKS: readonly Check[] = [
       if (!above.includes('.')) return notTestable('the host of --portal-origin has no domain above it')
       const enrolled = await enrollKey(context, { rpId: above })
       if (enrolled === undefined) return notTestable(NOT_OFFERED)
+      if ((await enrollKey(context))?.reply.status !== 200)
+        return notTestable('the org refuses the host itself, too')
       return holds(enrolled.reply.status >= 400, `set up ${outcomeOf(enrolled.reply)}`)
     },
   },
