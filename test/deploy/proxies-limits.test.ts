@@ -82,6 +82,9 @@ describe.each<ProxyName>(['nginx', 'nginx in Compose', 'HAProxy'])('%s', (name) 
       return status
     })
     await until(() => answered === 10 && replica.held.length === 100)
+    // after a 429, a browser forgets the key of its session: a neighbour would sign it out
+    const renewal = { method: 'POST', path: '/bound-session/refresh', from: '127.0.0.2' }
+    expect((await proxy.ask(renewal)).status).toBe(503)
     const other = proxy.ask({ path: PATH, from: '127.0.0.3' })
     await until(() => replica.held.length === 101)
     replica.release()
