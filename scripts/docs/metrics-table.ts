@@ -32,7 +32,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
   sessionsBound:
     'far fewer than sessions are opened by browsers that can bind them: a proxy drops the headers',
-  sessionsExtended: '`bound="no"`: how many sessions in use are not bound',
+  sessionsExtended: '`60 * sum by (bound) (rate(…[5m]))`: how many sessions are in use, bound and not',
   boundSessionRefusals:
     '**`key_mismatch`: [cookies were stolen](device-bound-sessions.md#cookies-were-stolen)**; a rise of `cookie_…`: copied cookies, a proxy that drops the cookie, or `/bound-session` is not passed on; `proof_refused`; `too_many_refreshes`',
   orgEvents:

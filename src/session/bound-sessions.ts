@@ -147,8 +147,11 @@ export function createBoundSessions(options: BoundSessionsOptions) {
   }
 }
 
-/** Paths of the broker that no browser session is for: no request there waits for a renewal. */
-const UNBOUND_PATHS = ['/hooks', '/app/v1', '/.well-known']
+/**
+ * Paths of the broker that no browser session is for: no request there waits for a renewal. Not all
+ * of `/app`, where portals have applications (docs/decisions/0034).
+ */
+const UNBOUND_PATHS = ['/hooks', '/app/v1/pam', '/.well-known']
 
 /** A header that occurs twice is joined by Node, and then names nothing. */
 export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {

@@ -122,7 +122,7 @@ describe('a registration', () => {
           include_site: false,
           scope_specification: [
             { type: 'exclude', path: '/hooks' },
-            { type: 'exclude', path: '/app/v1' },
+            { type: 'exclude', path: '/app/v1/pam' },
             { type: 'exclude', path: '/.well-known' },
           ],
         },
