@@ -101,7 +101,11 @@ export const RESPONSE_HEADERS = {
   },
   ETag: { description: 'Depends on the data, not on the time of the fetch.', schema: text },
   Age: { description: 'Seconds since the data was fetched from PAM.', schema: integer },
-  'Set-Cookie': { description: 'The device cookie, the session cookie, or both.', schema: text },
+  'Set-Cookie': {
+    description:
+      'The device cookie, the session cookie, or both; on an application’s host, the cookies of the hand-over.',
+    schema: text,
+  },
   'Secure-Session-Challenge': {
     description: 'The next challenge for the browser, a structured field (RFC 9651).',
     schema: text,

@@ -17,7 +17,7 @@ import {
 } from './description.ts'
 import { ERROR_EXAMPLE_COMPONENTS, errorResponses } from './error-responses.ts'
 import EXAMPLES from './examples.json' with { type: 'json' }
-import { NAVIGATION } from './navigation.ts'
+import { HAND_OVER, NAVIGATION } from './navigation.ts'
 import { ORG_EVENTS } from './org-events.ts'
 import { APP, PAM } from './pam.ts'
 import { headersOf, mapEntries, ref } from './references.ts'
@@ -34,6 +34,7 @@ export const OPERATIONS: Readonly<Record<string, DescribedOperation>> = {
   ...OWN_SESSIONS,
   ...BOUND_SESSION,
   ...FORWARD_AUTH,
+  ...HAND_OVER,
   ...PAM,
   ...APP,
   ...KEY_SET,

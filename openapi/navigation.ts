@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { NAVIGATION_OPERATIONS } from '../src/authn/redirects/navigation-routes.ts'
 import { SIGN_IN_QUERY } from '../src/authn/redirects/return-to.ts'
+import { HAND_OVER_OPERATIONS, START_QUERY } from '../src/forward-auth/hand-over-routes.ts'
 import { type Description, describe } from './description.ts'
 
 const PAGE = {
@@ -38,10 +39,14 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
           'A URL at or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`; or a path of `PUBLIC_URL`.',
         examples: ['https://portal.example.com/app/report?year=2026'],
       }),
+      handover: SIGN_IN_QUERY.shape.handover.meta({
+        description: 'Set by the broker in `/forward-auth/start`; the sign-in page returns it.',
+      }),
     }),
     responses: {
       303: {
-        description: 'To `returnTo`, or to `SIGN_IN_URL` with it; with `prompt=login` despite a session',
+        description:
+          'To `returnTo` (with `handover`, to `/forward-auth/callback` of its host), or to `SIGN_IN_URL` with both; with `prompt=login` despite a session',
         headers: ['Location', 'Set-Cookie'],
       },
     },
@@ -109,6 +114,35 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
         headers: ['Location', 'Set-Cookie'],
       },
     },
+    errors: { 400: ['E0000001'], 401: ['E0000011'], 403: ['E0000006'] },
+  },
+})
+
+/** Pages of the applications' hosts. */
+export const HAND_OVER = describe(HAND_OVER_OPERATIONS, {
+  startHandOver: {
+    ...PAGE,
+    summary: 'On an application’s host: begin a hand-over, for a browser without a session there',
+    description:
+      'The proxy of the host sends `X-Forwarded-Host`. The host must be one of `RETURN_TO`, on the site of `PUBLIC_URL`. `amr` and `maxAuthAge` are those of the rule of `/forward-auth`. A URL or path that is not percent-encoded continues to the end of the query.',
+    cookies: {},
+    query: START_QUERY.extend({
+      returnTo: z.string().meta({
+        description: 'A URL at or below an entry of `RETURN_TO` on this host, or a path of it.',
+        examples: ['https://wiki.example.com/page?x=1'],
+      }),
+    }),
+    responses: { 303: { description: 'To `/signin` of `PUBLIC_URL`', headers: ['Location', 'Set-Cookie'] } },
+    errors: { 400: ['E0000001'], 403: ['E0000006'] },
+  },
+  completeHandOver: {
+    ...PAGE,
+    summary: 'On an application’s host: complete a hand-over',
+    description:
+      'Works once, within a minute, in the browser that began the hand-over. A refused code is used up.',
+    cookies: {},
+    query: z.object({ code: z.string().meta({ description: 'Set by the broker in `/signin`.' }) }),
+    responses: { 303: { description: 'To the target', headers: ['Location', 'Set-Cookie'] } },
     errors: { 400: ['E0000001'], 401: ['E0000011'], 403: ['E0000006'] },
   },
 })

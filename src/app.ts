@@ -7,6 +7,8 @@ import {
   createKeySetRoutes,
   type ForwardAuthOptions,
 } from './forward-auth/forward-auth.ts'
+import type { HandOver } from './forward-auth/hand-over.ts'
+import { createHandOverRoutes } from './forward-auth/hand-over-routes.ts'
 import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { parseBody } from './http/body-parser.ts'
 import { type GuardRow, guarded, guardsOf } from './http/compose-guards.ts'
@@ -43,6 +45,7 @@ export interface AppOptions
   /** Of the portal's own backends. */
   readonly appRoutes: readonly Route[]
   readonly forwardAuth: Omit<ForwardAuthOptions, 'sessions'>
+  readonly handOver: HandOver
   readonly orgEvents: OrgEventRoutesOptions
   readonly doctorProbes: AnswerProbesOptions
 }
@@ -111,6 +114,11 @@ export function createGuards(options: AppOptions): readonly Row[] {
     { phase: 'route', of: [_, _, _, _, R, S, _, _, _, _, _, _], guard: crossSite.refuseReads },
     { phase: 'route', of: [_, _, _, I, _, _, _, _, _, _, _, _], guard: crossSite.refuseImageReads },
     { phase: 'route', of: [F, B, O, I, R, S, W, D, X, K, H, _], guard: limitInFlight },
+    {
+      phase: 'route',
+      of: [F, _, _, _, _, _, _, _, _, _, _, _],
+      guard: options.handOver.loadApplicationSession,
+    },
     { phase: 'route', of: [F, _, O, I, R, S, W, D, X, _, H, _], guard: refuseOtherSession },
     { phase: 'route', of: [F, _, _, _, _, S, _, _, X, K, _, _], guard: loadSession },
   ]
@@ -144,6 +152,7 @@ export function publicRoutes(options: AppOptions): Route[] {
   return [
     ...createSessionRoutes(options),
     ...createForwardAuthRoutes({ sessions, ...options.forwardAuth }),
+    ...createHandOverRoutes(options),
     ...createOwnSessionsRoutes(options),
     ...createBoundSessionRoutes(options),
     ...options.pamRoutes,

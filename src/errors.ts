@@ -115,6 +115,9 @@ const invalidToken = (causes: readonly string[], headers = {}) =>
 export const unknownHandle = (deviceCookieReturned = true) =>
   invalidToken(deviceCookieReturned ? [] : ['device cookie not returned'])
 
+/** A code of a hand-over that is unknown or used, or of another browser or host. */
+export const handOverRefused = (cause: string) => invalidToken([cause])
+
 const BEARER = { 'WWW-Authenticate': 'Bearer realm="gatehouse"' }
 export const wrongBearerToken = (expected: 'the OPS_TOKEN or one of OPS_TOKENS' | 'one of APP_TOKENS') =>
   invalidToken([`Authorization: must be Bearer and ${expected}`], BEARER)

@@ -43,7 +43,8 @@ export function createOps(options: OpsOptions): Express {
 /** No proxy is in front of this listener, so it ignores request ids and addresses from headers. */
 function beginOpsRequest(): RequestHandler {
   return function beginOpsRequest(req, res, next) {
-    setRequestContext(req, res, { requestId: uuid(), address: socketAddress(req.socket) })
+    const address = socketAddress(req.socket)
+    setRequestContext(req, res, { requestId: uuid(), isFromProxy: false, address })
     res.setHeader('Cache-Control', 'no-store')
     closeUnlessRead(req, res)
     next()

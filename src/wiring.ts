@@ -9,6 +9,7 @@ import { createCallLimits } from './bearer-auth/call-limits.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'
+import { createHandOver } from './forward-auth/hand-over.ts'
 import { createIdentityTokens } from './forward-auth/identity-token.ts'
 import { createTrustedProxies } from './http/request-context.ts'
 import { createLoginHash } from './login-names.ts'
@@ -145,6 +146,13 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     refetchAccess,
   })
   const sessions = createSessions(records, { ...sessionOptions, recheck: orgEvents.recheck })
+  const handOver = createHandOver({
+    ...deps,
+    sessions,
+    secure,
+    sameSite,
+    applicationTargets: config.applicationTargets,
+  })
   const authn = createAuthn({
     ...deps,
     ...config.authn,
@@ -155,6 +163,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     forwardedOrigins: config.authn.forwardOrigin ? [publicUrl.origin, ...config.allowedOrigins] : [],
     signInUrl: config.signInUrl,
     returnTargets: config.returnTargets,
+    handOver,
     tunables,
     deviceCookie,
     sessions,
@@ -212,6 +221,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         readAccess: pam?.readAccess,
         now,
       },
+      handOver,
       orgEvents: orgEvents.routes,
       pamRoutes: pam?.routes(sessions.require) ?? createPamNotConfiguredRoutes(),
       appRoutes: pam?.appRoutes ?? [],

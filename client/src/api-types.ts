@@ -879,6 +879,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/forward-auth/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * On an application’s host: begin a hand-over, for a browser without a session there
+         * @description The proxy of the host sends `X-Forwarded-Host`. The host must be one of
+         * `RETURN_TO`, on the site of `PUBLIC_URL`. `amr` and `maxAuthAge` are those of the rule of
+         * `/forward-auth`. A URL or path that is not percent-encoded continues to the end of the
+         * query.
+         */
+        get: operations["startHandOver"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/forward-auth/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * On an application’s host: complete a hand-over
+         * @description Works once, within a minute, in the browser that began the hand-over. A
+         * refused code is used up.
+         */
+        get: operations["completeHandOver"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pam/me": {
         parameters: {
             query?: never;
@@ -3343,7 +3387,10 @@ export interface components {
         ETag: string;
         /** @description Seconds since the data was fetched from PAM. */
         Age: number;
-        /** @description The device cookie, the session cookie, or both. */
+        /**
+         * @description The device cookie, the session cookie, or both; on an application’s host,
+         * the cookies of the hand-over.
+         */
         "Set-Cookie": string;
         /** @description The next challenge for the browser, a structured field (RFC 9651). */
         "Secure-Session-Challenge": string;
@@ -5092,6 +5139,11 @@ export interface operations {
                 amr?: string | string[];
                 maxAuthAge?: string;
                 prompt?: "login";
+                /**
+                 * @description Set by the broker in `/forward-auth/start`; the sign-in page returns
+                 * it.
+                 */
+                handover?: string;
             };
             header?: {
                 /**
@@ -5107,8 +5159,8 @@ export interface operations {
         requestBody?: never;
         responses: {
             /**
-             * @description To `returnTo`, or to `SIGN_IN_URL` with it; with `prompt=login` despite
-             * a session
+             * @description To `returnTo` (with `handover`, to `/forward-auth/callback` of its
+             * host), or to `SIGN_IN_URL` with both; with `prompt=login` despite a session
              */
             303: {
                 headers: {
@@ -5725,6 +5777,93 @@ export interface operations {
             409: components["responses"]["E-409-E0000006-no-body"];
             500: components["responses"]["E-500-E0000009-no-body"];
             503: components["responses"]["E-503-E0000009-no-body"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    startHandOver: {
+        parameters: {
+            query: {
+                /**
+                 * @description A URL at or below an entry of `RETURN_TO` on this host, or a path of
+                 * it.
+                 */
+                returnTo: string;
+                amr?: string | string[];
+                maxAuthAge?: string;
+            };
+            header?: {
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To `/signin` of `PUBLIC_URL` */
+            303: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /**
+                     * @description The target of the redirect.
+                     */
+                    Location: string;
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001-html"];
+            403: components["responses"]["E-403-E0000006-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    completeHandOver: {
+        parameters: {
+            query: {
+                /** @description Set by the broker in `/signin`. */
+                code: string;
+            };
+            header?: {
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the target */
+            303: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /**
+                     * @description The target of the redirect.
+                     * @example https://wiki.example.com/page
+                     */
+                    Location: string;
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001-html"];
+            401: components["responses"]["E-401-E0000011-html"];
+            403: components["responses"]["E-403-E0000006-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
         };
     };

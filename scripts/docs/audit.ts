@@ -25,6 +25,9 @@ export const AUDIT_TEXTS: Readonly<Record<AuditEvent, string>> = {
   signed_out: 'a user signs out, or ends the current session by its id',
   sso_token_redeemed:
     "an SSO token is redeemed: the browser is redirected to an app with Okta's one-use session token",
+  hand_over_completed:
+    'the browser comes to the callback of an application’s host, and gets the cookie of that host',
+  hand_over_refused: 'a code of an open session arrives in another browser or at another host; it is used up',
   session_bound: 'a browser registers its key, and the session is bound to it',
   bound_session_refused:
     'a request has the cookies of a bound session, but not what only its browser has. Each replica writes one line a minute for each session, reason and address',
@@ -57,6 +60,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   app: 'name of the token in `APP_TOKENS`; missing if the token is wrong',
   boundDeviceHash:
     'the same hash of the device that a refused handle belongs to. `userId` and `loginHash` are then those of its transaction (of an SSO token: of its session, while that is open); `deviceHash` and `address` are those of the request',
+  host: 'host name of the application',
   method: 'HTTP method of a refused request',
   origin: '`Origin` header of a refused request, at most 100 characters',
   userId: "Okta's opaque id of the user; in a sign-in, present once Okta has named the user",
@@ -72,7 +76,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   errorCode: "error code of the broker's response",
   status: "HTTP status of the broker's response",
   reason:
-    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT`, `activation_token` or `address_blocked` ([what to do](operations.md#okta-refuses-an-address)); `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `bound_session_refused`: the bound cookie is missing, expired or wrong (`cookie_…`), a proof of the key is malformed or came too late for a registration (`proof_refused`), or `too_many_refreshes`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`), `by_admin` or `by_org` (an event of the org or, without `eventId`, a re-check)',
+    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT`, `activation_token` or `address_blocked` ([what to do](operations.md#okta-refuses-an-address)); `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `hand_over_refused`: the browser has no state (`state_missing`) or another one (`state_wrong`), or the code is for another host (`other_host`); `bound_session_refused`: the bound cookie is missing, expired or wrong (`cookie_…`), a proof of the key is malformed or came too late for a registration (`proof_refused`), or `too_many_refreshes`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`), `by_admin` or `by_org` (an event of the org or, without `eventId`, a re-check)',
   limit: 'name of the limit, as in `gatehouse_limit_hits_total`',
   retryAfterSeconds: '`Retry-After` of the response',
   count: 'number of sessions that were listed or ended',

@@ -1,5 +1,6 @@
 import type { Response } from 'express'
 import type { MasterKeys } from '../crypto/keys.ts'
+import type { HandOver } from '../forward-auth/hand-over.ts'
 import type { RedirectPrefix } from '../http/redirect-target.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -52,6 +53,7 @@ export interface AuthnOptions {
   readonly ssoRedirects: readonly RedirectPrefix[]
   /** Where a browser may be sent after the sign-in. */
   readonly returnTargets: readonly RedirectPrefix[]
+  readonly handOver: Pick<HandOver, 'begin'>
   readonly loginDomains: readonly string[]
   readonly recoveryFrom: RecoveryFrom
   readonly hiddenFactors: readonly string[]

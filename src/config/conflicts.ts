@@ -1,11 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { createRequire } from 'node:module'
-import type tldts from 'tldts'
 import { missing } from './environment.ts'
 import { areExpired } from './secret-values.ts'
+import { siteOf } from './site.ts'
 import { VARIABLE_NAMES, type Values, type VariableName } from './variables.ts'
-
-const require = createRequire(import.meta.url)
 
 type Conflict = readonly [VariableName, string]
 type IsSet = (name: VariableName) => boolean
@@ -79,17 +76,6 @@ const ORG_ADDRESS = ': it is the address of the broker, not of the org'
 
 const OTHER_SITE =
   'is not on the same site as PUBLIC_URL (scheme and public suffix list): browsers would not send the cookies'
-
-/**
- * By scheme and registrable domain. A host without one (an address, localhost, a public suffix) is
- * its own site.
- */
-function siteOf(origin: string): string {
-  const { protocol, hostname } = new URL(origin)
-  // loaded only here: few portals need its 2 MB
-  const { getDomain }: typeof tldts = require('tldts')
-  return `${protocol}//${getDomain(hostname, { allowPrivateDomains: true }) ?? hostname}`
-}
 
 function* conflictsOfPam({ PAM_USER_NAME }: Partial<Values>, isSet: IsSet): Generator<Conflict> {
   if (!isSet('PAM_BASE_URL')) {

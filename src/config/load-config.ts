@@ -3,6 +3,7 @@ import { conflictsIn } from './conflicts.ts'
 import { type Environment, type ReadFile, readEnvironment } from './environment.ts'
 import { misspelledVariables } from './misspelled-variables.ts'
 import { createSecret } from './secret.ts'
+import { siteOf } from './site.ts'
 import type { Values, VariableName } from './variables.ts'
 
 /**
@@ -51,6 +52,10 @@ function configOf(values: Values) {
       ...[origin, ...values.ALLOWED_ORIGINS].map((each) => ({ origin: each, pathPrefix: '/' })),
       ...values.RETURN_TO,
     ],
+    /** Of the return targets, those on other hosts of the same site. */
+    applicationTargets: values.RETURN_TO.filter(
+      (target) => target.origin !== origin && siteOf(target.origin) === siteOf(origin),
+    ),
     authn: {
       baseUrl: values.AUTHN_BASE_URL,
       apiToken: values.AUTHN_API_TOKEN,

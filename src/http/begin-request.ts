@@ -72,7 +72,7 @@ function contextFrom(
 ): RequestContext {
   const id = req.headers['x-request-id']
   const isValid = isFromProxy && typeof id === 'string' && REQUEST_ID.test(id)
-  return { requestId: isValid ? id : uuid(), ...clientAddress(req, isFromProxy, isTrustedProxy) }
+  return { requestId: isValid ? id : uuid(), isFromProxy, ...clientAddress(req, isFromProxy, isTrustedProxy) }
 }
 
 /**

@@ -10,6 +10,16 @@ export function parseQuery(query: string): ParsedUrlQuery {
   return parse(query, '&', '=', { maxKeys: 0 })
 }
 
+/**
+ * The query of a URL with `returnTo`. nginx and Caddy cannot encode a URL: one that is written as
+ * it is, or its path, continues to the end of the query.
+ */
+export function parseReturnQuery(requestUrl: string): ParsedUrlQuery {
+  const query = requestUrl.replace(/^[^?]*\??/, '')
+  const encode = (_: string, target: string) => `returnTo=${encodeURIComponent(target)}`
+  return parseQuery(query.replace(/(?<=^|&)returnTo=((?:https?:\/)?\/.*)/, encode))
+}
+
 const MAX_NAME_CHARS = 100 // in an error
 
 /** @throws E0000001 that names every parameter that is wrong or unknown */

@@ -15,6 +15,8 @@ export interface RequestContext extends ClientAddress {
    * request.
    */
   readonly requestId: string
+  /** The other end of the connection is a proxy in TRUST_PROXY. */
+  readonly isFromProxy: boolean
   /** The code of the error in the response. */
   errorCode?: string
   /**

@@ -49,6 +49,9 @@ export const BOUND_SESSION_REFUSALS = [
 ] as const
 export type BoundSessionRefusal = (typeof BOUND_SESSION_REFUSALS)[number]
 
+/** Why the callback of an application's host refused a code of an open session. */
+export const HAND_OVER_REFUSALS = ['state_missing', 'state_wrong', 'other_host'] as const
+
 export const AUDIT_EVENTS = {
   sign_in_started: z.strictObject({ ...inSignIn, operation: z.enum(['primary', 'step_up']) }),
   factor_challenged: z.strictObject({ ...factor, transactionStatus: opaque }),
@@ -82,6 +85,8 @@ export const AUDIT_EVENTS = {
   }),
   signed_out: z.strictObject(signedIn),
   sso_token_redeemed: z.strictObject(signedIn),
+  hand_over_completed: z.strictObject({ ...signedIn, host: opaque }),
+  hand_over_refused: z.strictObject({ ...signedIn, host: opaque, reason: z.enum(HAND_OVER_REFUSALS) }),
   session_bound: z.strictObject(signedIn),
   bound_session_refused: z.strictObject({ ...signedIn, reason: z.enum(BOUND_SESSION_REFUSALS) }),
   session_key_mismatch: z.strictObject(signedIn),

@@ -81,6 +81,7 @@ const METRICS = {
   forwardAuthRequests: counter('forward_auth_requests_total', 'Requests to /forward-auth, by result', [
     'result',
   ]),
+  handOvers: counter('hand_overs_total', 'Hand-overs to applications on other hosts, by result', ['result']),
   appLookups: counter('app_lookups_total', 'Look-ups of backends, by the name of their token and by status', [
     'name',
     'status',

@@ -36,7 +36,7 @@ export function createLoadSession(options: LoadSessionOptions, { expressStore: s
   return async (req: Request, res: Response): Promise<void> => {
     const { sessionStore: loadedFrom }: Partial<Request> = req // set by express-session
     const middleware = middlewares.get(sessionCookie.nameIn(req) ?? '')
-    if (loadedFrom !== undefined || middleware === undefined) return
+    if (req.stored !== undefined || loadedFrom !== undefined || middleware === undefined) return
     const loading = new Promise<void>((resolve, reject) => {
       middleware(req, res, (error?: unknown) => (error ? reject(error) : resolve()))
     })
@@ -51,6 +51,24 @@ export function createLoadSession(options: LoadSessionOptions, { expressStore: s
       remainingMs(stored.session, options) > 0
     metrics.sessionChecks.inc({ result: isValid ? 'session' : 'no_session' })
     if (isValid) req.stored = stored
+  }
+}
+
+/**
+ * Loads the session of this id into `req.stored`, for a request that has an application's cookie
+ * instead of those of the session, the device and the key. It costs what `createLoadSession` does.
+ */
+export function createLoadById(
+  { voidTimes, metrics }: Pick<SessionsOptions, 'voidTimes' | 'metrics'>,
+  sessionStore: Pick<SessionStore, 'read'>,
+) {
+  return async (req: Request, id: string): Promise<void> => {
+    const [voidBeforeMs, stored] = await Promise.all([voidTimes.timeFor(id), sessionStore.read(id)])
+    const isValid = stored?.session !== undefined && !voidTimes.isVoid(stored.session, voidBeforeMs)
+    metrics.sessionChecks.inc({ result: isValid ? 'session' : 'no_session' })
+    if (!isValid) return
+    req.stored = stored
+    req.isProved = true
   }
 }
 

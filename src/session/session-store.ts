@@ -70,7 +70,7 @@ export function createSessionStore(options: SessionsOptions) {
      * undefined: the session does not exist or has expired. Without a session: the record cannot be
      * read. It may be void.
      */
-    async read(id: string): Promise<StoredSession | undefined> {
+    async read(id: string): Promise<LoadedSession | { readonly session: undefined } | undefined> {
       const data: SessionData | null = await expressStore.get(id)
       if (data === null) return undefined
       const { stored } = data

@@ -3,7 +3,7 @@ import { boundCookieNotRenewed, noSession } from '../errors.ts'
 import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import type { BoundEvidence } from './bound-sessions.ts'
-import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
+import { createLoadById, createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createSessionOpening } from './open-session.ts'
 import {
   auditFieldsOf,
@@ -82,6 +82,7 @@ export function createSessions(records: SessionRecords, options: RequestSessions
 
     /** To be called before `find`, `require` and `refresh`. */
     load: createLoadSession(options, records.sessionStore),
+    loadById: createLoadById(options, records.sessionStore),
   }
 }
 

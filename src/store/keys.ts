@@ -105,6 +105,12 @@ export const KEYS = {
     content: 'Okta’s session token, sealed',
     life: '5 minutes',
   },
+  handOverCode: {
+    pattern: 'handover:*',
+    names: ['HMAC of the code'],
+    content: 'a hand-over to an application on another host, sealed',
+    life: '1 minute',
+  },
   limit: {
     pattern: 'limit:{*}',
     names: ['HMAC of the user, address, backend, operator or bound session'],

@@ -325,10 +325,13 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
       ...words('/login https://u:p@portal.example.com/ ftp://portal.example.com https://*.example.com/'),
     ],
     'must be on PUBLIC_URL or on one of ALLOWED_ORIGINS': words('https://a.b/ http://portal.example.com/'),
-    "must have none of stateToken,returnTo,prompt,amr,maxAuthAge in its query: they are the broker's": [
-      'https://portal.example.com/?x=1&stateToken=',
-      ...['returnTo', 'prompt', 'amr', 'maxAuthAge'].map((name) => `https://portal.example.com/?${name}=x`),
-    ],
+    "must have none of stateToken,returnTo,prompt,amr,maxAuthAge,handover in its query: they are the broker's":
+      [
+        'https://portal.example.com/?x=1&stateToken=',
+        ...['returnTo', 'prompt', 'amr', 'maxAuthAge', 'handover'].map(
+          (name) => `https://portal.example.com/?${name}=x`,
+        ),
+      ],
     'must not be /signin of PUBLIC_URL: the broker serves that path': [
       'https://portal.example.com/signin?x#y',
     ],

@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
+import { createApplicationCookie } from '../../src/forward-auth/application-cookie.ts'
+import { applicationHosts, findHost } from '../../src/forward-auth/application-hosts.ts'
 import { createForwardAuthRoutes } from '../../src/forward-auth/forward-auth.ts'
+import { judgeCallback } from '../../src/forward-auth/hand-over-codes.ts'
 import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
+import { createStateCookie, hashState } from '../../src/forward-auth/state-cookie.ts'
 import type { Session } from '../../src/session/session.ts'
 import { type Answer, keeper } from '../http/serve.ts'
 import { GRANT, START, startSessionHarness } from '../session/session-harness.ts'
@@ -181,5 +185,94 @@ describe('logins with unusual characters', () => {
       ),
       { numRuns: 500 },
     )
+  })
+})
+
+describe('applications on other hosts', () => {
+  const requestWith = (cookie: string) => ({ headers: { cookie } }) as Request
+  const pairOf = (setCookie: string) => setCookie.split(';')[0] ?? ''
+  const entry = (origin: string, pathPrefix = '/') => ({ origin, pathPrefix })
+  const WIKI = 'https://wiki.example.com'
+  const HOSTS = applicationHosts([
+    entry(WIKI, '/docs'),
+    entry('https://chat.example.com:8443'),
+    entry(WIKI, '/files'),
+    entry('http://localhost:3000'),
+  ])
+
+  test.each([
+    ['wiki.example.com', WIKI],
+    ['WIKI.example.com:443', WIKI],
+    ['chat.example.com:8443', 'https://chat.example.com:8443'],
+    ['localhost:3000', 'http://localhost:3000'],
+    ['chat.example.com', 'unknown'],
+    ['wiki.example.com:80', 'unknown'],
+    ['wiki.example.com.', 'unknown'],
+    ['https://wiki.example.com', 'unknown'],
+    ['wiki.example.com/', 'unknown'],
+    [' ', 'unknown'],
+    ['constructor', 'unknown'],
+    ['wiki.example.com,wiki.example.com', 'several'],
+    ['wiki.example.com, evil.example', 'several'],
+    [',', 'several'],
+    ['', 'missing'],
+    [undefined, 'missing'],
+  ])('X-Forwarded-Host %j is %s', (forwardedHost, wanted) => {
+    const found = findHost({ forwardedHost, isFromProxy: true }, HOSTS)
+    expect(typeof found === 'string' ? found : found.origin).toBe(wanted)
+    expect(findHost({ forwardedHost, isFromProxy: false }, HOSTS)).toBe('untrusted')
+  })
+
+  test('a host has the targets of all its entries', () => {
+    expect(HOSTS.get('wiki.example.com')?.targets).toEqual([entry(WIKI, '/docs'), entry(WIKI, '/files')])
+  })
+
+  const [KEY, OTHER_KEY] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+  const cookieOf = (...masterKeys: Buffer[]) =>
+    createApplicationCookie({ masterKeys, secure: true, sameSite: 'lax' })
+
+  test('the cookie opens at its host only, also after a rotation, until its key is removed', () => {
+    const set = cookieOf(KEY).setCookie('the id of a session', 'wiki.example.com')
+    const request = requestWith(`other=1; ${pairOf(set)}`)
+    expect(set).toMatch(/^__Host-gatehouse-app=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+    expect(set).not.toContain(Buffer.from('the id').toString('base64url'))
+    expect(cookieOf(KEY).sessionIdIn(request, 'wiki.example.com')).toBe('the id of a session')
+    expect(cookieOf(KEY).sessionIdIn(request, 'chat.example.com')).toBeUndefined()
+    expect(cookieOf(OTHER_KEY, KEY).sessionIdIn(request, 'wiki.example.com')).toBe('the id of a session')
+    expect(cookieOf(OTHER_KEY).sessionIdIn(request, 'wiki.example.com')).toBeUndefined()
+    expect(cookieOf(KEY).sessionIdIn(requestWith('x=1'), 'wiki.example.com')).toBeUndefined()
+  })
+
+  test('a state stays for the tabs that open next; a malformed one is replaced', () => {
+    const cookie = createStateCookie({ secure: false })
+    const first = cookie.ensure(requestWith(''))
+    expect(first.setCookie).toMatch(
+      /^gatehouse-app-state=[\w-]{43}; Max-Age=300; Path=\/; HttpOnly; SameSite=Lax$/,
+    )
+    expect(cookie.ensure(requestWith(pairOf(first.setCookie))).state).toBe(first.state)
+    for (const value of ['', 'x', `${first.state}x`, `"${first.state}"`, 'a'.repeat(42)])
+      expect(cookie.ensure(requestWith(`gatehouse-app-state=${value}`)).state).not.toBe(value)
+    expect(hashState(first.state)).not.toBe(first.state)
+  })
+
+  const handOver = {
+    sessionId: 'id',
+    device: 'device',
+    origin: WIKI,
+    target: `${WIKI}/docs`,
+    stateHash: hashState('own'),
+  }
+  test.each([
+    [undefined, handOver, 'own', WIKI],
+    ['state_wrong', handOver, 'another', WIKI],
+    ['state_wrong', handOver, hashState('own'), WIKI],
+    ['other_host', handOver, 'own', 'https://chat.example.com:8443'],
+    ['other_host', handOver, 'own', `${WIKI}:8443`],
+    ['state_wrong', handOver, 'another', 'https://chat.example.com:8443'],
+    ['code_unknown', undefined, 'own', WIKI],
+    ['state_missing', handOver, undefined, WIKI],
+    ['state_missing', undefined, undefined, WIKI],
+  ])('a callback is %s', (problem, found, state, origin) => {
+    expect(judgeCallback({ handOver: found, state, host: { origin } })).toBe(problem)
   })
 })

@@ -26,7 +26,10 @@ const ORDER: Readonly<Record<RouteKind | 'unlisted', readonly string[]>> = {
     'setSecurityHeaders',
     'beginForwardAuth',
     'refuseUnknownAddress',
-    ...WITH_SESSION,
+    'limitRequestsInFlight',
+    'loadApplicationSession',
+    'refuseOtherSession',
+    'loadSession',
   ],
   backend: [
     'beginRequest',

@@ -72,7 +72,7 @@ function statusWith(rules: CrossSiteRules) {
   return ({ method, path, headers }: Pick<Request, 'method' | 'path' | 'headers'>): number => {
     const req = { method, headers } as Request
     const res = { json() {}, setHeader() {} } as unknown as Response
-    setRequestContext(req, res, { requestId: 'a request', address: '192.0.2.1' })
+    setRequestContext(req, res, { requestId: 'a request', isFromProxy: false, address: '192.0.2.1' })
     const route = routes.find(
       (one) => one.path === path && one.method === (method === 'HEAD' ? 'GET' : method),
     )

@@ -7,6 +7,7 @@ import { AMELIA, OLGA, PASSWORD, PRIYA, TOMAS, useHarness, WALTER } from '../sup
 import { navigate } from '../support/navigate.ts'
 import { delivery, orgEvent } from '../support/org-event.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { openSiteBrowser } from '../support/site-browser.ts'
 import { factorAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -301,6 +302,39 @@ async function redeemSsoTokenAndCopySession() {
   expect(mismatch?.deviceHash).not.toBe(deviceHash)
 }
 
+async function handOver() {
+  const [portal, wiki] = ['https://portal.example.test', 'https://wiki.example.test']
+  const broker = await harness.replica({
+    PUBLIC_URL: portal,
+    RETURN_TO: `${wiki}/`,
+    TRUST_PROXY: '127.0.0.1',
+  })
+  const [browser, other] = [openSiteBrowser([broker]), openSiteBrowser([broker])]
+  await browser.fetch(`${portal}/api/v1/sessions/me`)
+  await browser.fetch(`${portal}${AUTHN}`, { method: 'POST', body: credentials(AMELIA) })
+  const callback = async () => {
+    const start = await browser.open(`${wiki}/forward-auth/start?returnTo=/`)
+    return String((await browser.open(String(start.headers.location))).headers.location)
+  }
+  await browser.open(await callback())
+  await other.open(await callback())
+  const events = broker.logLines().filter(({ audit }) => audit === true)
+  const [signedIn, completed, refused] = events.slice(-3)
+  const { userId, loginHash, deviceHash, sessionId } = signedIn ?? {}
+  const session = {
+    userId,
+    loginHash,
+    deviceHash,
+    sessionId,
+    host: 'wiki.example.test',
+    address: '192.0.2.7',
+  }
+  expect(completed).toMatchObject({ event: 'hand_over_completed', ...session })
+  expect(refused).toMatchObject({ event: 'hand_over_refused', ...session, reason: 'state_missing' })
+  for (const { event } of events) seen.add(event)
+  await browser.fetch(`${portal}/api/v1/sessions/me`, { method: 'DELETE' })
+}
+
 async function receiveOrgEvent() {
   const deliver = (authorization: string, event: object) =>
     fetch(`${harness.gatehouse.url}/hooks/org-events`, {
@@ -369,6 +403,7 @@ test.each([
   ['cross-site requests: once for each address and origin, with an upper bound', requestCrossSite],
   ['an enrolled factor, and a phone number that an enrollment changed', enrollAndChangePhone],
   ['a redeemed SSO token, and a session cookie copied to another device', redeemSsoTokenAndCopySession],
+  ['a hand-over to an application’s host, and one in another browser', handOver],
   ['an event of the org, and one with a wrong secret', receiveOrgEvent],
   ['a session that is bound, used without its cookie, and refreshed with another key', bindAndStealSession],
   ['a look-up of a backend, with the same hash of the login', lookUpFromBackend],

@@ -3,6 +3,7 @@ import { type Browser, openBrowser, type PageAnswer } from '../support/browser.t
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { type RedisTap, tapRedis } from '../support/redis-tap.ts'
+import { openSiteBrowser } from '../support/site-browser.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -184,6 +185,25 @@ describe('an SSO token', () => {
     expect(first).toMatchObject(cost(2, 2))
     expect(await tap.count(() => follow(browser, String(returnPath)))).toMatchObject(redeemed)
   })
+})
+
+test('a hand-over to another host: the session and a code, then the code and its session; its cookie, the session', async () => {
+  const [portal, wiki] = ['https://portal.example.com', 'https://wiki.example.com']
+  const env = { PUBLIC_URL: portal, RETURN_TO: `${wiki}/`, TRUST_PROXY: '127.0.0.1', REDIS_URL: tap.url }
+  const replica = await harness.replica(env)
+  const browser = openSiteBrowser([replica])
+  await browser.fetch(`${portal}/api/v1/sessions/me`)
+  const body = { username: AMELIA, password: PASSWORD }
+  await browser.fetch(`${portal}/api/v1/authn`, { method: 'POST', body })
+  let location = `${wiki}/forward-auth/start?returnTo=/`
+  const follow = () =>
+    tap.count(async () => {
+      location = String((await browser.open(location)).headers.location)
+    })
+  const counted = [await follow(), await follow(), await follow()]
+  expect(location).toBe(`${wiki}/`)
+  expect(counted).toMatchObject([cost(0, 0), cost(2, 2), cost(3, 3)])
+  expect(await tap.count(() => browser.ask(`${wiki}/forward-auth`))).toMatchObject(cost(1, 1))
 })
 
 test('an imported step-up', async () => {

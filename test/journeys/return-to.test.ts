@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createBrowserKey } from '../session/browser-key.ts'
 import type { Browser } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { type NavigateOptions, navigate } from '../support/navigate.ts'
 import { REDIRECT_ATTACKS } from '../support/redirect-attacks.ts'
+import { openSiteBrowser, type SiteBrowser } from '../support/site-browser.ts'
 
 /** The broker's clock. */
 let nowMs = Date.now()
@@ -163,5 +166,348 @@ describe('refused', () => {
     const home = encodeURIComponent('https://app.example.com/home')
     for (const query of ['', '?', '?returnTo=', `?returnTo=${home}&returnTo=${home}`, `?returnto=${home}`])
       expect(await go(user, query)).toEqual([400, undefined])
+  })
+})
+
+describe('an application on another host of the site', () => {
+  const [PORTAL, WIKI, CHAT] = ['portal', 'wiki', 'chat'].map((name) => `https://${name}.example.com`)
+  const PAGE = `${WIKI}/page?x=1&y=a%20b`
+  const APP_COOKIE = '__Host-gatehouse-app'
+  const STATE_COOKIE = '__Host-gatehouse-app-state'
+  let replicas: Gatehouse[]
+  beforeAll(async () => {
+    const env = {
+      PUBLIC_URL: `${PORTAL}`,
+      TRUST_PROXY: '127.0.0.1',
+      RETURN_TO: `${WIKI}/,${CHAT}/rooms,https://elsewhere.example.net/`,
+    }
+    replicas = [await harness.replica(env), await harness.replica(env)]
+  })
+
+  async function signedIn(browser = openSiteBrowser(replicas)): Promise<SiteBrowser> {
+    await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
+    const body = { username: AMELIA, password: PASSWORD }
+    expect((await browser.fetch(`${PORTAL}/api/v1/authn`, { method: 'POST', body })).status).toBe(200)
+    return browser
+  }
+  const startUrl = (target: string) =>
+    `${new URL(target).origin}/forward-auth/start?returnTo=${encodeURIComponent(target)}`
+  const redirectOf = async (browser: SiteBrowser, href: string, headers = {}) => {
+    const { status, headers: given } = await browser.open(href, { headers })
+    return [status, given.location]
+  }
+  /** The callback of the application's host, with a code. */
+  async function codeFor(browser: SiteBrowser, target = PAGE): Promise<string> {
+    const [, signIn] = await redirectOf(browser, startUrl(target))
+    const [, callback] = await redirectOf(browser, String(signIn))
+    expect(callback).toMatch(/\/forward-auth\/callback\?code=[\w-]{43}$/)
+    return String(callback)
+  }
+  /** A browser that is signed in at the portal and at the wiki. */
+  async function atWiki(): Promise<SiteBrowser> {
+    const browser = await signedIn()
+    expect(await redirectOf(browser, await codeFor(browser))).toEqual([303, PAGE])
+    return browser
+  }
+  const statusAt = async (browser: SiteBrowser, host: string | undefined, headers = {}) =>
+    (await browser.ask(`${host}/forward-auth`, { headers })).status
+  const cookieAt = async (browser: SiteBrowser, host: string | undefined, name: string) =>
+    (await browser.jar.getCookies(`${host}`)).find(({ key }) => key === name)?.value
+  const refusalOf = async (browser: SiteBrowser, href: string, headers = {}) => {
+    const answer = await browser.open(href, { headers: { accept: 'application/json', ...headers } })
+    const { errorCode, errorCauses } = Object(answer.json)
+    expect(answer.headers.location).toBeUndefined()
+    expect(answer.headers['set-cookie'] ?? []).toEqual([])
+    return [answer.status, errorCode, errorCauses?.[0]?.errorSummary]
+  }
+  const countOf = async (result: string) => {
+    const pages = await Promise.all(replicas.map((replica) => replica.metrics()))
+    const counts = pages.map(
+      (page) => new RegExp(`hand_overs_total\\{result="${result}"\\} (\\d+)`).exec(page)?.[1],
+    )
+    return counts.reduce((sum, count) => sum + Number(count ?? 0), 0)
+  }
+
+  test('a user signs in once: applications on both hosts know them, until the sign-out, at all replicas', async () => {
+    const browser = openSiteBrowser(replicas)
+    expect(await statusAt(browser, WIKI)).toBe(401)
+    const start = await browser.open(startUrl(PAGE))
+    expect(start.headers['set-cookie']).toEqual([
+      expect.stringMatching(
+        /^__Host-gatehouse-app-state=[\w-]{43}; Max-Age=300; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      ),
+    ])
+    const signIn = new URL(String(start.headers.location))
+    expect([start.status, signIn.origin + signIn.pathname]).toEqual([303, `${PORTAL}/signin`])
+    expect(signIn.searchParams.get('returnTo')).toBe(PAGE)
+    const [, page] = await redirectOf(browser, signIn.href)
+    const { origin, search, searchParams } = new URL(String(page))
+    expect([origin, searchParams.get('returnTo')]).toEqual([PORTAL, PAGE])
+    await signedIn(browser)
+    const [, callback] = await redirectOf(browser, `${PORTAL}/signin${search}`)
+    const answer = await browser.open(String(callback))
+    expect([answer.status, answer.headers.location]).toEqual([303, PAGE])
+    expect(answer.headers['set-cookie']).toEqual([
+      expect.stringMatching(/^__Host-gatehouse-app=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/),
+    ])
+    for (const { headers } of [start, answer])
+      expect([headers['referrer-policy'], headers['cache-control']]).toEqual(['no-referrer', 'no-store'])
+
+    const { status, headers } = await browser.ask(`${WIKI}/forward-auth`)
+    expect([status, headers['x-auth-request-preferred-username']]).toEqual([200, encodeURIComponent(AMELIA)])
+    expect(await statusAt(browser, CHAT)).toBe(401)
+    expect(await redirectOf(browser, await codeFor(browser, `${CHAT}/rooms/1`))).toEqual([
+      303,
+      `${CHAT}/rooms/1`,
+    ])
+    for (const host of [WIKI, CHAT, WIKI, CHAT, PORTAL]) expect(await statusAt(browser, host)).toBe(200)
+    await browser.fetch(`${PORTAL}/api/v1/sessions/me`, { method: 'DELETE' })
+    for (const host of [WIKI, CHAT, WIKI, CHAT, PORTAL]) expect(await statusAt(browser, host)).toBe(401)
+  })
+
+  test('tabs that open at the same time do not disturb each other', async () => {
+    const browser = await signedIn()
+    const targets = [1, 2, 3].map((tab) => `${WIKI}/${tab}`)
+    const callbacks: string[] = []
+    for (const target of targets) callbacks.push(await codeFor(browser, target))
+    for (const [at, callback] of callbacks.entries())
+      expect(await redirectOf(browser, callback)).toEqual([303, targets[at]])
+  })
+
+  test('a rule that a sign-in meets is passed on: the user signs in again before the code', async () => {
+    const browser = await signedIn()
+    const [, signIn] = await redirectOf(browser, startUrl(PAGE).replace('?', '?amr=hwk&maxAuthAge=60&'))
+    const [, page] = await redirectOf(browser, String(signIn))
+    expect(new URL(String(page)).searchParams.get('prompt')).toBe('login')
+    expect(await redirectOf(browser, startUrl(PAGE).replace('?', '?role=admin&'))).toEqual([400, undefined])
+  })
+
+  test('its cookie is good for /forward-auth of its host and for nothing else', async () => {
+    const browser = await atWiki()
+    const value = await cookieAt(browser, WIKI, APP_COOKIE)
+    const thief = openSiteBrowser(replicas)
+    for (const host of [WIKI, CHAT, PORTAL])
+      await thief.jar.setCookie(`${APP_COOKIE}=${value}; Path=/; Secure`, `${host}`)
+    expect(await statusAt(thief, WIKI)).toBe(200) // whoever has it, through the proxy of its host
+    expect(await statusAt(thief, WIKI, { 'x-forwarded-host': 'WIKI.example.com:443' })).toBe(200)
+    for (const host of [CHAT, PORTAL]) expect(await statusAt(thief, host)).toBe(401)
+    for (const forwarded of [undefined, '', 'evil.example', 'wiki.example.com.', 'portal.example.com'])
+      expect([forwarded, await statusAt(thief, WIKI, { 'x-forwarded-host': forwarded })]).toEqual([
+        forwarded,
+        401,
+      ])
+    for (const several of ['wiki.example.com, wiki.example.com', ['wiki.example.com', 'chat.example.com']])
+      expect(await statusAt(thief, WIKI, { 'x-forwarded-host': several })).toBe(400)
+    for (const host of [PORTAL, WIKI]) {
+      const get = async (path: string) => (await thief.fetch(host + path)).status
+      expect([await get('/api/v1/sessions/me'), await get('/api/v1/sessions')]).toEqual([404, 401])
+      expect([await get('/api/v1/pam/me'), await get('/api/v1/users/me')]).toEqual([401, 401])
+      const asSession = { cookie: `__Host-gatehouse=${value}; __Host-gatehouse-device=${value}` }
+      expect(await statusAt(thief, host, asSession)).toBe(401)
+      const [, page] = await redirectOf(thief, `${PORTAL}/signin?returnTo=${PORTAL}/`)
+      expect(page).toBe(`${PORTAL}/?returnTo=${encodeURIComponent(`${PORTAL}/`)}`)
+    }
+    const damaged = { cookie: `${APP_COOKIE}=${value?.slice(0, -2)}xx` }
+    expect(await statusAt(openSiteBrowser(replicas), WIKI, damaged)).toBe(401)
+  })
+
+  test('from a peer that is no trusted proxy, X-Forwarded-Host does not count', async () => {
+    const untrusting = await harness.replica({
+      PUBLIC_URL: `${PORTAL}`,
+      TRUST_PROXY: '192.0.2.1',
+      RETURN_TO: `${WIKI}/`,
+    })
+    const value = await cookieAt(await atWiki(), WIKI, APP_COOKIE)
+    const direct = openSiteBrowser([untrusting])
+    expect(await statusAt(direct, WIKI, { cookie: `${APP_COOKIE}=${value}` })).toBe(401)
+    for (const path of ['start?returnTo=/', 'callback?code=x'])
+      expect(await refusalOf(direct, `${WIKI}/forward-auth/${path}`)).toEqual([
+        400,
+        'E0000001',
+        expect.stringContaining('only from a proxy in TRUST_PROXY'),
+      ])
+  })
+
+  test('a host that is not in RETURN_TO, on another site, named twice or not at all starts nothing', async () => {
+    const browser = await signedIn()
+    for (const [forwarded, cause] of [
+      ['evil.example.com', 'is no host of RETURN_TO'],
+      ['elsewhere.example.net', 'is no host of RETURN_TO'],
+      ['portal.example.com', 'is no host of RETURN_TO'],
+      ['wiki.example.com:8443', 'is no host of RETURN_TO'],
+      [undefined, 'must send the host'],
+      ['wiki.example.com,evil.example.com', 'has several values'],
+    ] as const) {
+      const refusal = await refusalOf(browser, startUrl(PAGE), { 'x-forwarded-host': forwarded })
+      expect(refusal).toEqual([400, 'E0000001', expect.stringContaining(cause)])
+    }
+  })
+
+  // shows: V3.7.2
+  test('a target on another host is refused, and an odd one falls back to the host', async () => {
+    const browser = await signedIn()
+    const targetOf = async (host: string | undefined, returnTo: string) => {
+      const [status, location] = await redirectOf(browser, `${host}/forward-auth/start?returnTo=${returnTo}`)
+      return status === 303 ? new URL(String(location)).searchParams.get('returnTo') : status
+    }
+    for (const hostile of [
+      `${CHAT}/rooms`,
+      `${PORTAL}/`,
+      'https://evil.example/',
+      '//evil.example/',
+      'x',
+      '',
+    ])
+      expect([hostile, await targetOf(WIKI, encodeURIComponent(hostile))]).toEqual([hostile, 400])
+    expect(await targetOf(CHAT, encodeURIComponent(`${CHAT}/admin`))).toBe(400)
+    expect(await targetOf(WIKI, '/page?a=1&returnTo=//evil.example/')).toBe(
+      `${WIKI}/page?a=1&returnTo=//evil.example/`,
+    )
+    expect(await targetOf(WIKI, encodeURIComponent(`/page\\${'x'.repeat(3000)}`))).toBe(`${WIKI}/`)
+    expect(await targetOf(CHAT, encodeURIComponent(`${CHAT}/rooms/..%2fadmin`))).toBe(`${CHAT}/rooms`)
+    const trick = `handover=${'a'.repeat(43)}&returnTo=https://elsewhere.example.net/`
+    expect(await redirectOf(browser, `${PORTAL}/signin?${trick}`)).toEqual([
+      303,
+      'https://elsewhere.example.net/', // another site: a plain target, without a code
+    ])
+  })
+
+  test('login CSRF: a code in another browser is used up and opens nothing there', async () => {
+    const [attacker, victim] = [await signedIn(), openSiteBrowser(replicas)]
+    for (const isWithState of [false, true]) {
+      if (isWithState) await victim.open(startUrl(PAGE))
+      const callback = await codeFor(attacker)
+      expect(await refusalOf(victim, callback)).toEqual([
+        401,
+        'E0000011',
+        expect.stringMatching(isWithState ? /^code: is of another browser/ : /^cookie: .*Set-Cookie/),
+      ])
+      expect(await refusalOf(attacker, callback)).toEqual([
+        401,
+        'E0000011',
+        expect.stringMatching(/^code: .*used/),
+      ])
+      expect(await statusAt(victim, WIKI)).toBe(401)
+    }
+    const lines = replicas.flatMap((replica) => replica.logLines())
+    const audited = lines.filter(({ event }) => event === 'hand_over_refused')
+    expect(audited.slice(-2)).toMatchObject([{ host: 'wiki.example.com' }, { host: 'wiki.example.com' }])
+    expect(audited.map(({ reason }) => reason)).toEqual(
+      expect.arrayContaining(['state_missing', 'state_wrong']),
+    )
+    for (const result of ['state_missing', 'state_wrong', 'code_unknown'])
+      expect(await countOf(result)).toBeGreaterThan(0)
+  })
+
+  test('a stolen code is worth nothing without the browser’s state, also with another sign-in there', async () => {
+    const [victim, thief] = [await signedIn(), await signedIn()]
+    const callback = await codeFor(victim)
+    await thief.open(startUrl(PAGE))
+    const { headers } = await thief.open(callback)
+    expect(headers).not.toHaveProperty('set-cookie')
+    expect(await statusAt(thief, WIKI)).toBe(401)
+  })
+
+  test('a code works once, for its host only, and for a minute', async () => {
+    const browser = await signedIn()
+    const used = await codeFor(browser)
+    expect((await redirectOf(browser, used))[0]).toBe(303)
+    expect(await refusalOf(browser, used)).toEqual([401, 'E0000011', expect.stringMatching(/^code: .*used/)])
+    const forChat = await codeFor(browser, `${CHAT}/rooms`)
+    const state = await cookieAt(browser, CHAT, STATE_COOKIE)
+    const atOtherHost = forChat.replace(`${CHAT}`, `${WIKI}`)
+    expect(await refusalOf(browser, atOtherHost, { cookie: `${STATE_COOKIE}=${state}` })).toEqual([
+      401,
+      'E0000011',
+      'code: is for another host',
+    ])
+    expect((await refusalOf(browser, forChat))[2]).toMatch(/^code: .*used/)
+    for (const code of ['', 'x', 'a'.repeat(43), `${'a'.repeat(43)}&code=b`])
+      expect((await refusalOf(browser, `${WIKI}/forward-auth/callback?code=${code}`)).slice(0, 2)).toEqual([
+        401,
+        'E0000011',
+      ])
+    const redis = harness.redis.client()
+    const before = await redis.keys('gatehouse:handover:*')
+    await codeFor(browser)
+    const [added = ''] = (await redis.keys('gatehouse:handover:*')).filter((key) => !before.includes(key))
+    const ttlMs = await redis.pttl(added)
+    expect([ttlMs > 0, ttlMs <= 60_000]).toEqual([true, true])
+  })
+
+  test('a code of a session that has ended meanwhile opens nothing', async () => {
+    const browser = await signedIn()
+    const callback = await codeFor(browser)
+    await browser.fetch(`${PORTAL}/api/v1/sessions/me`, { method: 'DELETE' })
+    expect(await refusalOf(browser, callback)).toEqual([401, 'E0000011', 'code: the session has ended'])
+  })
+
+  test('only a navigation is answered; a service worker may pass it on', async () => {
+    const browser = await signedIn()
+    const callback = await codeFor(browser)
+    const fetched = { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty', 'sec-fetch-site': 'same-origin' }
+    const refused: Record<string, string>[] = [
+      { 'sec-fetch-dest': 'iframe' },
+      { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors' },
+      { ...fetched, 'sec-fetch-site': 'same-site' },
+      { 'sec-purpose': 'prefetch' },
+    ]
+    for (const headers of refused)
+      for (const href of [startUrl(PAGE), callback])
+        expect(await redirectOf(browser, href, headers)).toEqual([403, undefined])
+    for (const method of ['HEAD', 'POST'])
+      for (const href of [startUrl(PAGE), callback])
+        expect(
+          (await browser.open(href, { method, headers: { 'sec-fetch-site': 'same-origin' } })).status,
+        ).toBe(405)
+    // a fetch of the wiki's own page changes nothing at the start, and would use up the code
+    expect((await redirectOf(browser, startUrl(PAGE), fetched))[0]).toBe(303)
+    expect(await redirectOf(browser, callback, fetched)).toEqual([403, undefined])
+    const passedOn = { 'sec-fetch-dest': 'empty' }
+    expect((await redirectOf(browser, startUrl(PAGE), passedOn))[0]).toBe(303)
+    expect(await redirectOf(browser, callback, passedOn)).toEqual([303, PAGE])
+  })
+
+  test('X-Gatehouse-Session is compared with the session of the application’s cookie', async () => {
+    const browser = await atWiki()
+    const { json } = await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
+    expect(await statusAt(browser, WIKI, { 'x-gatehouse-session': Object(json).id })).toBe(200)
+    expect(await statusAt(browser, WIKI, { 'x-gatehouse-session': 'another' })).toBe(409)
+  })
+
+  test('a bound session is handed over only by the browser with its key, and stays bound', async () => {
+    const binding = await harness.replica({
+      PUBLIC_URL: `${PORTAL}`,
+      TRUST_PROXY: '127.0.0.1',
+      RETURN_TO: `${WIKI}/`,
+      DEVICE_BOUND_SESSIONS: 'on',
+    })
+    const browser = openSiteBrowser([binding])
+    await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
+    const body = { username: AMELIA, password: PASSWORD }
+    const { headers } = await browser.fetch(`${PORTAL}/api/v1/authn`, { method: 'POST', body })
+    const key = createBrowserKey()
+    const [, challenge = ''] =
+      /challenge="([^"]+)"/.exec(String(headers['secure-session-registration'])) ?? []
+    const proof = key.prove(challenge, { header: { jwk: key.jwk } })
+    const registered = { 'secure-session-response': proof, 'sec-fetch-mode': 'no-cors' }
+    await browser.fetch(`${PORTAL}/bound-session`, { method: 'POST', headers: registered })
+    const { json } = await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
+    expect(json).toMatchObject({ deviceBound: true })
+    await redirectOf(browser, await codeFor(browser))
+    expect(await statusAt(browser, WIKI)).toBe(200)
+    const bound = await browser.ask(`${WIKI}/forward-auth?bound=required`)
+    expect(bound.status).toBe(200)
+
+    const thief = openSiteBrowser([binding])
+    for (const name of ['__Host-Http-gatehouse', '__Host-Http-gatehouse-device'])
+      await thief.jar.setCookie(
+        `${name}=${await cookieAt(browser, PORTAL, name)}; Path=/; Secure`,
+        `${PORTAL}`,
+      )
+    const [, signIn] = await redirectOf(thief, startUrl(PAGE))
+    expect((await redirectOf(thief, String(signIn)))[1]).toMatch(
+      /^https:\/\/portal\.example\.com\/\?returnTo=/,
+    )
   })
 })

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals'
+import type { Request } from 'express'
 import { keeper } from '../http/serve.ts'
 import { GRANT, startSessionHarness } from '../session/session-harness.ts'
 
@@ -17,6 +18,11 @@ test('a session that was created before the time is void at once, although its r
   await voidTimes.record(userId, clock.now) // the session was not created earlier
   expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   expect(await sessions.exists(id)).toBe(true)
+  const storedFor = async (req = {} as Request) => {
+    await sessions.loadById(req, id) // as for an application's cookie
+    return req.stored
+  }
+  expect(await storedFor()).toMatchObject({ id })
 
   await voidTimes.record(userId, clock.now + 1)
   for (const [method, path] of [
@@ -28,6 +34,7 @@ test('a session that was created before the time is void at once, although its r
   ] as const)
     expect([401, 404]).toContain((await call(method, path, cookieHeader)).status)
   expect(await sessions.exists(id)).toBe(false)
+  expect(await storedFor()).toBeUndefined()
   expect(stored()).toHaveLength(1)
   clock.now += 1
   const later = await signIn()

@@ -206,7 +206,7 @@ test('each operation is one wait for Redis in traces', async () => {
   await create('one', newSession())
   const loaded = await read('one')
   if (loaded?.session === undefined) throw new Error('no session')
-  await update({ id: 'one', ...loaded, session: loaded.session }, () => newSession())
+  await update(loaded, () => newSession())
   await destroy('one')
   expect(waits).toHaveLength(4)
   await store.close()

@@ -17,6 +17,7 @@ const APP_TOKEN = 'plainly-fake-token-of-the-portal'
 const HOOK_SECRET = 'plainly-fake-hook-secret'
 const OPS_TOKEN = 'plainly-fake-ops-token-of-an-operator'
 const TARGET = 'http://localhost:3000/home'
+const APPLICATION = 'http://localhost:3001/'
 const ME = '/api/v1/sessions/me'
 const ROLE = '/forward-auth?role=security_admin'
 /** Shorter than the shipped ones, so that a slow dependency is soon given up. */
@@ -33,6 +34,7 @@ export function startDegradationHarness(): Promise<Harness> {
     env: {
       STEP_UP: 'on',
       SSO_REDIRECTS: TARGET,
+      RETURN_TO: APPLICATION,
       APP_TOKENS: `portal:${APP_TOKEN}`,
       EVENT_HOOK_SECRET: HOOK_SECRET,
       OPS_TOKENS: `operator:${OPS_TOKEN}`,
@@ -149,6 +151,9 @@ export const ROWS: Readonly<Record<string, Prepare>> = {
   },
   '`GET /signin`, open session': inSession(goToSignIn),
   '`GET /signin`, no session cookie': inBrowser(goToSignIn),
+  '`GET /signin`, hand-over to another host': inSession((browser) =>
+    navigate(browser, `${browser.origin}/signin?handover=${'a'.repeat(43)}&returnTo=${APPLICATION}`),
+  ),
 
   '`GET /api/v1/pam/me`, groups read within five minutes': inSession(
     (browser) => browser.get('/api/v1/pam/me'),
@@ -202,6 +207,8 @@ export const ROW_OF_CLASS: Readonly<Record<RouteClassName, keyof typeof ROWS>> =
   'offered redirect': '`GET /login/sessionCookieRedirect`',
   navigation: '`GET /signin/step-up`',
   'navigation without effect': '`GET /signin`, open session',
+  'hand-over: start': '`GET /signin`, no session cookie',
+  'hand-over: callback': '`GET /login/sessionCookieRedirect`',
   'session: first look': '`GET /api/v1/sessions/me`',
   'session: kept alive': '`POST /api/v1/sessions/me/lifecycle/refresh`',
   'session: sign-out': '`DELETE /api/v1/sessions/me`',

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } from './harness.ts'
-import { PORTAL, PROXIES, type ProxyName } from './proxies.ts'
+import { PORTAL, PROXIES, type ProxyName, WIKI_HOST } from './proxies.ts'
 import { type PortalRequest, type PortalResponse, type RunningProxy, startProxy } from './proxy.ts'
 
 /**
@@ -73,6 +73,7 @@ export async function startPortal({
     sandboxConfig: withZoe,
     env: {
       PUBLIC_URL: PORTAL,
+      RETURN_TO: `https://${WIKI_HOST}/`,
       TRUST_PROXY: '127.0.0.1',
       EVENT_HOOK_SECRET: HOOK_SECRET,
       APP_TOKENS: `portal:${APP_TOKEN}`,

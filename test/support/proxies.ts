@@ -5,6 +5,8 @@ import type { Certificates } from './redis-certificates.ts'
 /** The host of PUBLIC_URL in the files of `deploy/proxies/`. */
 export const PORTAL_HOST = 'portal.example.com'
 export const PORTAL = `https://${PORTAL_HOST}`
+/** The application's own host there, as far as they have one. */
+export const WIKI_HOST = 'wiki.example.com'
 /**
  * Where the examples send a user whose session or proof is missing, before the URL to return to.
  */
@@ -73,7 +75,13 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         'server 127.0.0.1:8081': `server ${gatehouse[1]}`,
         '18081': String(localPorts[0]),
         '18082': String(localPorts[1]),
+        '/etc/nginx/nginx-application.conf': written(
+          directory,
+          'application.conf',
+          example('nginx-application.conf', {}),
+        ),
         'server 127.0.0.1:3000': `server 127.0.0.1:${applicationPort}`,
+        'server 127.0.0.1:3001': `server 127.0.0.1:${applicationPort}`,
         'root /srv/portal': `root ${directory}`,
       })
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

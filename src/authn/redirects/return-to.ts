@@ -2,7 +2,9 @@ import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { invalidField } from '../../errors.ts'
 import { deniedByProof, PROOF_RULES } from '../../forward-auth/forward-auth-rules.ts'
-import { checkQuery, parseQuery } from '../../http/query.ts'
+import type { HandOver } from '../../forward-auth/hand-over.ts'
+import { STATE_FORM } from '../../forward-auth/state-cookie.ts'
+import { checkQuery, parseReturnQuery } from '../../http/query.ts'
 import { type RedirectPrefix, returnTarget } from '../../http/redirect-target.ts'
 import type { Sessions } from '../../session/sessions.ts'
 
@@ -11,45 +13,46 @@ export interface ReturnToOptions {
   readonly publicOrigin: string
   readonly signInUrl: string
   readonly sessions: Pick<Sessions, 'load' | 'find'>
+  readonly handOver: Pick<HandOver, 'begin'>
   readonly now: () => number
 }
 
-/** `prompt` has no effect: the sign-in page returns with its own query. */
+/**
+ * `prompt` has no effect: the sign-in page returns with its own query. `handover`: the hash of the
+ * state of a browser that comes from `/forward-auth/start`.
+ */
 export const SIGN_IN_QUERY = z.strictObject({
   returnTo: z.string('must occur once'),
   ...PROOF_RULES.shape,
   prompt: z.literal('login').optional(),
+  handover: z.string().regex(STATE_FORM, 'must be the hash of a state').optional(),
 })
 
 /**
  * Where a browser goes that a proxy has found without a session, or with one that does not satisfy
  * a rule: to the sign-in page, or back if its session suffices by now.
  */
-export function createReturnTo({ allowed, publicOrigin, signInUrl, sessions, now }: ReturnToOptions) {
+export function createReturnTo(options: ReturnToOptions) {
+  const { allowed, publicOrigin, signInUrl, sessions, handOver, now } = options
   const ofPage = new Set(new URL(signInUrl).searchParams.keys())
 
   return async function returnTo(req: Request, res: Response): Promise<string> {
-    const given = Object.entries(queryOf(req)).filter(([name]) => !ofPage.has(name))
-    const { returnTo, ...rules } = checkQuery(SIGN_IN_QUERY, Object.fromEntries(given))
+    const given = Object.entries(parseReturnQuery(req.url)).filter(([name]) => !ofPage.has(name))
+    const { returnTo, handover: stateHash, ...rules } = checkQuery(SIGN_IN_QUERY, Object.fromEntries(given))
     const target = returnTarget(returnTo, allowed, publicOrigin)
     if (target === undefined) throw invalidField('returnTo: is not among the allowed targets')
     await sessions.load(req, res)
-    const session = sessions.find(req)?.session
-    if (session !== undefined && deniedByProof(rules, session, now()) === undefined) return target
+    const found = sessions.find(req)
+    if (found !== undefined && deniedByProof(rules, found.session, now()) === undefined) {
+      const callback =
+        stateHash === undefined ? undefined : await handOver.begin(found, { target, stateHash })
+      return callback ?? target
+    }
     const page = new URL(signInUrl)
     page.searchParams.set('returnTo', target)
+    if (stateHash !== undefined) page.searchParams.set('handover', stateHash)
     // OpenID Connect's name for a sign-in despite a session
-    if (session !== undefined) page.searchParams.set('prompt', 'login')
+    if (found !== undefined) page.searchParams.set('prompt', 'login')
     return page.href
   }
-}
-
-/**
- * nginx and Caddy cannot encode the URL: one that is written as it is, or its path, continues to
- * the end of the query.
- */
-function queryOf({ url }: Request) {
-  const query = url.replace(/^[^?]*\??/, '')
-  const encode = (_: string, target: string) => `returnTo=${encodeURIComponent(target)}`
-  return parseQuery(query.replace(/(?<=^|&)returnTo=((?:https?:\/)?\/.*)/, encode))
 }

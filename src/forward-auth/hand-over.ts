@@ -1,0 +1,130 @@
+import type { Request } from 'express'
+import type { MasterKeys } from '../crypto/keys.ts'
+import { handOverRefused, invalidField } from '../errors.ts'
+import type { Guard } from '../http/compose-guards.ts'
+import type { RedirectPrefix } from '../http/redirect-target.ts'
+import { getRequestContext } from '../http/request-context.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { auditFields, type IdentifiedSession } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { Store } from '../store/store.ts'
+import { createApplicationCookie } from './application-cookie.ts'
+import { type ApplicationHost, applicationHosts, findHost, type HostProblem } from './application-hosts.ts'
+import { type CallbackProblem, createHandOverCodes, judgeCallback } from './hand-over-codes.ts'
+import { createStateCookie } from './state-cookie.ts'
+
+export interface HandOverOptions {
+  /** The entries of RETURN_TO on other hosts of the portal's site. */
+  readonly applicationTargets: readonly RedirectPrefix[]
+  readonly masterKeys: MasterKeys
+  readonly secure: boolean
+  readonly sameSite: 'lax' | 'strict'
+  readonly store: Store
+  readonly sessions: Pick<Sessions, 'get' | 'loadById'>
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+export type HandOver = ReturnType<typeof createHandOver>
+
+export const CALLBACK_PATH = '/forward-auth/callback'
+
+/**
+ * Applications on other hosts of the portal's site get a cookie of their own, as browsers send the
+ * session cookie to the portal's host only. The browser goes from `/forward-auth/start` of the
+ * application's host to `/signin`, and with a code to `/forward-auth/callback` of that host.
+ */
+export function createHandOver(options: HandOverOptions) {
+  const { applicationTargets, sessions, log, metrics } = options
+  const hosts = applicationHosts(applicationTargets)
+  const byOrigin = new Map([...hosts.values()].map((host) => [host.origin, host]))
+  const applicationCookie = createApplicationCookie(options)
+  const stateCookie = createStateCookie(options)
+  const codes = createHandOverCodes(options)
+
+  const find = (req: Request) => {
+    const { 'x-forwarded-host': header } = req.headers
+    const { isFromProxy } = getRequestContext(req)
+    return findHost({ forwardedHost: header === undefined ? undefined : String(header), isFromProxy }, hosts)
+  }
+
+  /** The application's host at which a request arrived. Throws 400 if it is not known. */
+  const hostOf = (req: Request): ApplicationHost => {
+    const found = find(req)
+    if (typeof found === 'string') throw invalidField(`X-Forwarded-Host: ${HOST_CAUSES[found]}`)
+    return found
+  }
+
+  /** Loads the session of an application's cookie, for `/forward-auth`. */
+  const loadApplicationSession: Guard = (req, _res, next) => {
+    if (hosts.size === 0 || !applicationCookie.isPresent(req)) return next()
+    const host = find(req)
+    if (host === 'several') throw invalidField(`X-Forwarded-Host: ${HOST_CAUSES[host]}`)
+    const id = typeof host === 'string' ? undefined : applicationCookie.sessionIdIn(req, host.hostname)
+    return id === undefined ? next() : sessions.loadById(req, id).then(() => next())
+  }
+
+  return {
+    hostOf,
+    stateCookie,
+    loadApplicationSession,
+
+    /**
+     * Where a browser with a session goes: to the callback of the target's host, with a code for
+     * the browser whose state has this hash. undefined: applications there have no cookie.
+     */
+    async begin(
+      { id, session }: IdentifiedSession,
+      { target, stateHash }: { readonly target: string; readonly stateHash: string },
+    ): Promise<string | undefined> {
+      const { origin } = new URL(target)
+      if (!byOrigin.has(origin)) return undefined
+      const code = await codes.issue({ sessionId: id, device: session.deviceId, origin, target, stateHash })
+      return `${origin}${CALLBACK_PATH}?${new URLSearchParams({ code })}`
+    },
+
+    /**
+     * Ends a hand-over: the target, and the `Set-Cookie` header of the application's cookie.
+     *
+     * @throws 401 E0000011, and the code is used up
+     */
+    async complete(req: Request): Promise<{ readonly target: string; readonly setCookie: string }> {
+      const host = hostOf(req)
+      const state = stateCookie.stateIn(req)
+      const handOver = await codes.take(req.query.code)
+      const session = handOver && (await sessions.get(handOver.sessionId, handOver.device))
+      const problem = judgeCallback({ handOver, state, host })
+      const fields = session && { ...auditFields(req, session), host: host.hostname }
+      if (problem !== undefined || handOver === undefined || fields === undefined) {
+        const result = problem ?? 'session_ended'
+        metrics.handOvers.inc({ result })
+        if (fields !== undefined && problem !== undefined && problem !== 'code_unknown')
+          log.audit('hand_over_refused', { ...fields, reason: problem })
+        throw handOverRefused(CALLBACK_CAUSES[result])
+      }
+      metrics.handOvers.inc({ result: 'completed' })
+      log.audit('hand_over_completed', fields)
+      return {
+        target: handOver.target,
+        setCookie: applicationCookie.setCookie(handOver.sessionId, host.hostname),
+      }
+    },
+  }
+}
+
+const HOST_CAUSES: Readonly<Record<HostProblem, string>> = {
+  untrusted: 'is read only from a proxy in TRUST_PROXY, and the request comes from another address',
+  missing: 'the proxy of the application must send the host at which the request arrived',
+  several: 'has several values; the proxy must replace the one of the client',
+  unknown: 'is no host of RETURN_TO on the site of PUBLIC_URL',
+}
+
+const CALLBACK_CAUSES: Readonly<Record<CallbackProblem | 'session_ended', string>> = {
+  state_missing:
+    'cookie: the browser has lost the cookie of /forward-auth/start. It may be older than five minutes; else the proxy must pass Cookie and Set-Cookie at /forward-auth/start and /forward-auth/callback',
+  code_unknown: 'code: is unknown, used or older than a minute',
+  state_wrong: 'code: is of another browser',
+  other_host: 'code: is for another host',
+  session_ended: 'code: the session has ended',
+}
