@@ -75,7 +75,8 @@ export function createCaller({
     }
     onExchange({ call: request, reply })
     // other codes with this status are limits on messages, which checks look at
-    if (reply.status === 429 && reply.body.errorCode === 'E0000047')
+    const { errorCode = 'E0000047' } = reply.body
+    if (reply.status === 429 && errorCode === 'E0000047')
       throw new RateLimitReached(resetOf(reply.headers, now()))
     return reply
   }

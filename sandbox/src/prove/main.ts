@@ -28,12 +28,15 @@ const print = (text: string) => process.stdout.write(`${text}\n`)
 async function run(options: ProveOptions): Promise<number> {
   const folder = createOutputFolder(options.output)
   if (options.clean) return clean(options, folder)
+  const earlier = folder.leftovers()
   const abort = new AbortController()
   const interrupt = () => {
     print(abort.signal.aborted ? 'Still deleting …' : 'Interrupted: what the run created is deleted …')
     abort.abort()
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt)
+  // a closed pipe or terminal must not keep the run from deleting
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => abort.abort())
   const { stdin: input, stdout: output } = process
   const terminal = createTerminal({ input, output, signal: abort.signal, onInterrupt: interrupt })
   const { only } = options
@@ -57,12 +60,13 @@ async function run(options: ProveOptions): Promise<number> {
       await close()
     }
   }
-  folder.write(proofs)
   const { results, stopped, left } = mergeReports(proofs.map(({ report }) => report))
-  if (left.length === 0) folder.forgetLeftovers()
+  folder.keepLeftovers([...earlier, ...left])
+  folder.write(proofs)
   print(`\n${countsOf(results)}\nReport: ${options.output}/report.md`)
   if (stopped !== undefined) print(`The run ended early: ${stopped}`)
   if (left.length > 0) print(`Not deleted, so run --clean: ${left.join(', ')}`)
+  if (earlier.length > 0) print(`An earlier run has left something, so run --clean: ${earlier.join(', ')}`)
   if (abort.signal.aborted) return INTERRUPTED
   if (stopped !== undefined || left.length > 0) return 2
   return results.some(({ result }) => result === 'disproved') ? 1 : 0
@@ -117,7 +121,7 @@ async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<numbe
   const { deleted, left } = await client.deleteLeftovers(folder.leftovers())
   for (const name of deleted) print(`deleted ${name}`)
   for (const name of left) print(`not deleted ${name}`)
-  if (left.length === 0) folder.forgetLeftovers()
+  folder.keepLeftovers(left)
   print(`${deleted.length} deleted, ${left.length} left`)
   return left.length === 0 ? 0 : 2
 }

@@ -1,3 +1,4 @@
+import { outcomeOf } from './caller.ts'
 import { isRecord, type Json, listOf, textAt } from './json.ts'
 import { createOwnedObjects, type OwnedObjectsOptions } from './owned-objects.ts'
 
@@ -201,6 +202,12 @@ export function createOrgClient(options: OrgOptions) {
       ),
     eventsOf: (requestId: string) =>
       eventsUntil(`transaction.id eq "${requestId}"`, (events) => events.length > 0),
+    /** @throws if the org does not know this API token; whether it has rights, the checks tell */
+    async requireToken(token: string, variable: string): Promise<void> {
+      const headers = { authorization: `SSWS ${token}` }
+      const reply = await options.call({ method: 'GET', path: '/api/v1/users?limit=1', headers })
+      if (reply.status === 401) throw new Error(`the org refuses ${variable}: ${outcomeOf(reply)}`)
+    },
     async pipeline(): Promise<string> {
       const { body } = await options.call({ method: 'GET', path: '/.well-known/okta-organization' })
       return textAt(body, 'pipeline')

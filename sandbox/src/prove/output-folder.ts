@@ -1,6 +1,15 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Journal } from './owned-objects.ts'
+import { isRecording } from './recordings.ts'
 import { mergeReports, reportJson, reportMarkdown } from './report.ts'
 import type { Proof } from './run-proof.ts'
 
@@ -13,22 +22,30 @@ export interface OutputFolder {
   readonly journal: Journal
   /** What an earlier run wrote down and did not delete. */
   leftovers(): string[]
-  forgetLeftovers(): void
+  /** Of what is written down, only these lines stay: the others are deleted at the org. */
+  keepLeftovers(names: readonly string[]): void
   /** @throws if a value of the org is in a file, before anything is written */
   write(proofs: readonly Proof[]): void
 }
 
 export function createOutputFolder(path: string): OutputFolder {
   const journalPath = join(path, JOURNAL)
+  const recordings = join(path, 'recordings')
+  mkdirSync(path, { recursive: true })
   return {
     journal: {
       add(kind, name) {
-        mkdirSync(path, { recursive: true })
         appendFileSync(journalPath, `${JSON.stringify({ kind, name })}\n`)
       },
     },
     leftovers: () => (existsSync(journalPath) ? namesIn(readFileSync(journalPath, 'utf8')) : []),
-    forgetLeftovers: () => rmSync(journalPath, { force: true }),
+    keepLeftovers(names) {
+      if (names.length === 0) return rmSync(journalPath, { force: true })
+      if (!existsSync(journalPath)) return
+      const lines = readFileSync(journalPath, 'utf8').split('\n')
+      const kept = lines.filter((line) => line !== '' && names.includes(nameIn(line)))
+      writeFileSync(journalPath, kept.map((line) => `${line}\n`).join(''))
+    },
     write(proofs) {
       const report = mergeReports(proofs.map((proof) => proof.report))
       const replaced = (text: string) =>
@@ -44,8 +61,8 @@ export function createOutputFolder(path: string): OutputFolder {
         const found = proofs.flatMap(({ pseudonyms }) => pseudonyms.findIn(text)).length
         if (found > 0) throw new Error(`${name} would have ${found} value(s) of the org: nothing was written`)
       }
-      rmSync(join(path, 'recordings'), { recursive: true, force: true })
-      mkdirSync(join(path, 'recordings'), { recursive: true })
+      mkdirSync(recordings, { recursive: true })
+      for (const name of readdirSync(recordings)) if (isRecording(name)) rmSync(join(recordings, name))
       for (const [name, text] of files) writeFileSync(join(path, name), text)
     },
   }
@@ -55,5 +72,9 @@ function namesIn(journal: string): string[] {
   return journal
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => String(Reflect.get(Object(JSON.parse(line)), 'name')))
+    .map(nameIn)
+}
+
+function nameIn(line: string): string {
+  return String(Reflect.get(Object(JSON.parse(line)), 'name'))
 }

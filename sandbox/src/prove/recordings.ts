@@ -10,6 +10,9 @@ export interface Recordings {
 
 const AUTHN_PATH = /^\/api\/v1\/authn(\/|$)/
 
+/** Whether a file of this name is one that `files` names. */
+export const isRecording = (name: string) => /^\d{3,}-.+\.(json|request\.txt)$/.test(name)
+
 /** Keeps the requests to the Authentication API and their answers, and learns what to replace. */
 export function createRecordings(pseudonyms: Pseudonyms): Recordings {
   const kept: { name: string; exchange: Exchange }[] = []

@@ -88,33 +88,36 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
   })
   const apiToken = target.brokerToken ?? target.apiToken
   const authn = createAuthnClient({ call, apiToken })
-  const hookSecret = unique()
-  const gatehouse = await startGatehouse({
-    orgUrl: target.orgUrl,
-    apiToken,
-    portalOrigin: target.portalOrigin,
-    pam: target.pam,
-    recoveryAnswerMs: target.recoveryAnswerMs,
-    hookSecret,
-    call,
-    room: pace.room,
-  })
-
-  const eventHook =
-    target.eventHook &&
-    (await startEventHook({
-      org,
-      gatehouseUrl: gatehouse.url,
-      secret: hookSecret,
-      target: target.eventHook,
-      now,
-      pause,
-    }))
-
   const results: CheckResult[] = []
   let stopped: string | undefined
   let engine: Context['engine'] = 'classic'
+  const closers: (() => Promise<void>)[] = []
   try {
+    await org.requireToken(target.apiToken, 'PROVE_API_TOKEN')
+    if (target.brokerToken !== undefined) await org.requireToken(target.brokerToken, 'PROVE_BROKER_TOKEN')
+    const hookSecret = unique()
+    const gatehouse = await startGatehouse({
+      orgUrl: target.orgUrl,
+      apiToken,
+      portalOrigin: target.portalOrigin,
+      pam: target.pam,
+      recoveryAnswerMs: target.recoveryAnswerMs,
+      hookSecret,
+      call,
+      room: pace.room,
+    })
+    closers.push(gatehouse.close)
+    const eventHook =
+      target.eventHook &&
+      (await startEventHook({
+        org,
+        gatehouseUrl: gatehouse.url,
+        secret: hookSecret,
+        target: target.eventHook,
+        now,
+        pause,
+      }))
+    if (eventHook !== undefined) closers.push(eventHook.close)
     engine = (await org.pipeline()) === 'idx' ? 'identity' : 'classic'
     const context: Context = {
       target,
@@ -143,10 +146,8 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     stopped = signal.aborted ? 'it was interrupted' : messageOf(error)
   }
   isCleaningUp = true
-  const left = await org.deleteAll().finally(async () => {
-    await eventHook?.close()
-    await gatehouse.close()
-  })
+  const left = await org.deleteAll()
+  for (const close of closers.toReversed()) await close()
   return { report: { results, engine, isSandbox, stopped, left }, recordings, pseudonyms }
 }
 

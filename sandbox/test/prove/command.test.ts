@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from '@jest/globals'
+import { scanFolder, secretsIn } from './folder-secrets.ts'
 
 /** The built programs, as a new user runs them: the org is another process, at another address. */
 const programOf = (name: string) => fileURLToPath(new URL(`../../dist/${name}/main.js`, import.meta.url))
@@ -71,6 +72,18 @@ test('a run against an org in another process: proved, interrupted, and cleaned 
   expect(existsSync(join(output, 'created.jsonl'))).toBe(false)
   expect(await loginsAtOrg()).toEqual([])
 
+  const requests = await (await fetch(`${url}/sandbox/requests`)).json()
+  const { files, found } = scanFolder(output, [TOKEN, url, new URL(url).host, ...secretsIn(requests)])
+  expect(files.length).toBeGreaterThan(10)
+  expect(found).toEqual([])
+
+  const refused = await start('prove', ['--this-is-a-test-org', '--output', output], {
+    ...env,
+    PROVE_API_TOKEN: 'unknown',
+  }).ended
+  expect(refused.code).toBe(2)
+  expect(refused.out).toContain('The run ended early: the org refuses PROVE_API_TOKEN: 401 E0000011')
+
   const interrupted = proveIt()
   await interrupted.line(/R6/)
   interrupted.child.kill('SIGINT')
@@ -81,7 +94,12 @@ test('a run against an org in another process: proved, interrupted, and cleaned 
   await killed.line(/R6/)
   killed.child.kill('SIGKILL')
   await killed.ended
-  expect((await loginsAtOrg()).length).toBeGreaterThan(0)
+  const left = await loginsAtOrg()
+  expect(left.length).toBeGreaterThan(0)
+  const next = await proveIt('--only', 'R2').ended
+  expect(next.code).toBe(0)
+  expect(next.out).toContain(`An earlier run has left something, so run --clean: ${left[0]}`)
+  expect(await loginsAtOrg()).toEqual(left)
   expect(await proveIt('--clean').ended).toMatchObject({ code: 0 })
   expect(await loginsAtOrg()).toEqual([])
   expect(existsSync(join(output, 'created.jsonl'))).toBe(false)

@@ -1,9 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createSecretScanner } from 'gatehouse-test-support/secret-scanner'
 import { replayFolders } from '../../../scripts/replay-folders.ts'
 import type { CheckResult } from '../../src/prove/check.ts'
 import { ALL_CHECKS } from '../../src/prove/checks/all-checks.ts'
@@ -12,6 +11,7 @@ import { NAME_PREFIX } from '../../src/prove/owned-objects.ts'
 import { type Proof, runProof } from '../../src/prove/run-proof.ts'
 import { type SandboxTarget, startSandboxTarget } from '../../src/prove/sandbox-target.ts'
 import type { SandboxConfig } from '../../src/sandbox-config.ts'
+import { scanFolder, secretsIn } from './folder-secrets.ts'
 
 const closers: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -64,11 +64,6 @@ function newFolder(): string {
   return folder
 }
 
-const filesIn = (folder: string) =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.\w+$/.test(name))
-    .map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
-
 test('a run on the sandbox proves all, leaves nothing, and writes a report without a secret', async () => {
   const started = await start()
   const { sandbox, target } = started
@@ -84,18 +79,18 @@ test('a run on the sandbox proves all, leaves nothing, and writes a report witho
 
   const folder = newFolder()
   createOutputFolder(folder).write([proof])
-  const files = filesIn(folder)
-  expect(files.length).toBeGreaterThan(200)
-  const scanner = createSecretScanner()
-  scanner.add(target.orgUrl, target.apiToken, sandbox.apiToken, ...sandbox.tokensIssued())
-  scanner.add(...sandbox.pamControl.bearerTokens(), target.phone ?? '', target.mailDomain ?? '')
-  for (const { headers, body } of sandbox.requestLog.authn.entries) {
-    scanner.add(String(headers.authorization ?? ''))
-    scanner.add(...textsIn(body, SECRETS))
-  }
-  expect(
-    files.flatMap(({ name, text }) => scanner.findIn(text).map((secret) => `${name}: ${secret}`)),
-  ).toEqual([])
+  const { files, found } = scanFolder(folder, [
+    target.orgUrl,
+    target.apiToken,
+    sandbox.apiToken,
+    target.phone ?? '',
+    target.mailDomain ?? '',
+    ...sandbox.tokensIssued(),
+    ...sandbox.pamControl.bearerTokens(),
+    ...secretsIn(sandbox.requestLog.authn.entries),
+  ])
+  expect(files.length).toBeGreaterThan(500)
+  expect(found).toEqual([])
 
   const replayed = replayFolders([join(folder, 'recordings')])
   expect({
@@ -106,17 +101,6 @@ test('a run on the sandbox proves all, leaves nothing, and writes a report witho
     findings: [],
   })
 })
-
-/** Members of requests that no report may have. */
-const SECRETS =
-  /^(login|email|username|password|value|newPassword|passCode|deviceToken|stateToken|recoveryToken)$/
-
-function textsIn(data: unknown, names: RegExp): string[] {
-  if (typeof data !== 'object' || data === null) return []
-  return Object.entries(data).flatMap(([name, member]) =>
-    typeof member !== 'string' ? textsIn(member, names) : names.test(name) ? [member] : [],
-  )
-}
 
 test('on Identity Engine, the checks about it are proved', async () => {
   const started = await start((config) => {
