@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
 import { createBrowserKey } from '../session/browser-key.ts'
-import { challengeIn, openBoundVisitor } from '../support/bound-visitor.ts'
+import { openBoundVisitor } from '../support/bound-visitor.ts'
 import { openBrowser } from '../support/browser.ts'
 import { AMELIA, OLGA, PASSWORD, PRIYA, TOMAS, useHarness, WALTER } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
@@ -358,7 +358,7 @@ async function receiveOrgEvent() {
 async function bindAndStealSession() {
   const origin = 'https://portal.example.test'
   const broker = await harness.replica({ PUBLIC_URL: origin, DEVICE_BOUND_SESSIONS: 'on' })
-  const { bind, ask, cookies } = openBoundVisitor(origin)
+  const { bind, renew, ask, cookies } = openBoundVisitor(origin)
   const sessionStatus = async () => (await ask(broker.url, 'GET', '/api/v1/sessions/me')).status
   const audited = (event: AuditEvent) => broker.logLines().findLast((line) => line.event === event)
 
@@ -373,14 +373,7 @@ async function bindAndStealSession() {
   expect(audited('bound_session_refused')).toMatchObject({ reason: expect.any(String) })
 
   cookies.set('__Host-gatehouse-bound', own)
-  const { session_identifier: name } = bound.json as { session_identifier: string }
-  const challenge = challengeIn(bound.headers['secure-session-challenge'])
-  await ask(broker.url, 'POST', '/bound-session/refresh', {
-    headers: {
-      'sec-secure-session-id': name,
-      'secure-session-response': createBrowserKey().prove(challenge),
-    },
-  })
+  await renew(broker.url, bound, createBrowserKey())
   expect(audited('session_key_mismatch')).toMatchObject({ userId: expect.any(String) })
   expect(await sessionStatus()).toBe(404)
   for (const { event } of broker.logLines()) seen.add(event)

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Answer } from '../http/serve.ts'
+import { openBoundVisitor } from '../support/bound-visitor.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
@@ -70,7 +72,7 @@ async function startPush(browser: Browser): Promise<() => Promise<PageAnswer>> {
 }
 
 /** Counts the commands of a request, which must succeed. */
-async function countCommands(work: () => Promise<PageAnswer>) {
+async function countCommands(work: () => Promise<Pick<Answer, 'status'>>) {
   let status = 0
   const counted = await tap.count(async () => {
     status = (await work()).status
@@ -124,6 +126,23 @@ test('a session that is extended, once a minute: with the re-check, one command 
     await until(() => at === origin || harness.upstreamCalls().length === 1)
     expect(await countCommands(() => browser.get('/forward-auth'))).toMatchObject({ roundTrips: 1 })
   }
+})
+
+test('a bound session: one command for a page view, as before; two for the registration and a renewal', async () => {
+  const portal = 'https://portal.example.test'
+  const env = { REDIS_URL: tap.url, PUBLIC_URL: portal, DEVICE_BOUND_SESSIONS: 'on' }
+  const { url } = await harness.replica(env)
+  const visitor = openBoundVisitor(portal)
+  const challenge = await visitor.signIn(url, { username: AMELIA, password: PASSWORD })
+  const register = () => visitor.register(url, challenge)
+  expect(await countCommands(register)).toMatchObject(cost(2, 2))
+  const registration = await register() // is answered again
+  const view = () => visitor.ask(url, 'GET', '/forward-auth')
+  await view() // notes in the background that the browser has the bound cookie
+  await until(async () => (await tap.count(view)).commands.length === 1, { what: 'the note' })
+  for (const path of ['/api/v1/sessions/me', '/forward-auth'])
+    expect(await countCommands(() => visitor.ask(url, 'GET', path))).toMatchObject(cost(1, 1))
+  expect(await countCommands(() => visitor.renew(url, registration))).toMatchObject(cost(2, 2))
 })
 
 // Goal: at most three round trips for a step (docs/performance.md).
