@@ -13,6 +13,8 @@ export class BrokerError extends Error {
   readonly dependency: Dependency | undefined
   /** Why the broker answers 503 although no dependency failed; the log event. */
   readonly busy: Busy | undefined
+  /** Any client can cause this 5xx: it is no server error in metrics, or it would fire alerts. */
+  readonly isOfClient: boolean
 
   constructor(status: number, code: string, summary: string, details: ErrorDetails = {}) {
     super(summary, { cause: details.cause })
@@ -22,13 +24,14 @@ export class BrokerError extends Error {
     this.headers = details.headers ?? {}
     this.dependency = details.dependency
     this.busy = details.busy
+    this.isOfClient = details.isOfClient ?? false
   }
 }
 
 /** Okta's Authentication API, the PAM API, Redis. */
 export type Dependency = 'authn' | 'pam' | 'store'
 
-export type Busy = 'overloaded' | 'step_in_progress' | 'bound_cookie_not_renewed'
+export type Busy = 'overloaded' | 'step_in_progress'
 
 export interface ErrorDetails {
   /** For the client; each names the wrong field, header or setting. */
@@ -39,6 +42,7 @@ export interface ErrorDetails {
   readonly cause?: unknown
   readonly dependency?: Dependency
   readonly busy?: Busy
+  readonly isOfClient?: boolean
 }
 
 /**
@@ -230,11 +234,11 @@ export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, { dep
  * The browser could not renew the bound cookie of its session. Not 401: the user is still signed
  * in, and the browser tries again.
  */
-export const boundCookieNotRenewed = () => unavailable(2, undefined, { busy: 'bound_cookie_not_renewed' })
+export const boundCookieNotRenewed = () => unavailable(2, undefined, { isOfClient: true })
 
-/** 503, because a browser forgets a key after most other errors of its renewal. */
+/** Not 429, after which a browser forgets its key (docs/decisions/0034). */
 export const tooManyRefreshes = (retryAfterSeconds: number) =>
-  unavailable(retryAfterSeconds, undefined, { busy: 'bound_cookie_not_renewed' })
+  unavailable(retryAfterSeconds, undefined, { isOfClient: true })
 
 /** The broker is overloaded. */
 export const overloaded = () => unavailable(2, undefined, { busy: 'overloaded' })

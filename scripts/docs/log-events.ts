@@ -53,8 +53,6 @@ export const LOG_EVENT_TEXTS: {
       'A request was refused with 503 by load shedding. → Add replicas if the CPU is busy; otherwise find the slow dependency.',
     step_in_progress:
       'A step was refused with 503 because it waited too long for other steps of its transaction.',
-    bound_cookie_not_renewed:
-      'A request of a bound session was refused with 503: its browser could not renew the bound cookie, or renewed it too often.',
     untrusted_forwarded_for:
       'A request with `X-Forwarded-For` did not come from a trusted proxy. Logged once per process. → If `address` is your proxy, add it to `TRUST_PROXY`. Until then, all users share the limits of its address.',
     invalid_forwarded_for:

@@ -8,7 +8,8 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   buildInfo: 'replicas with different versions, except during an update',
   ready:
     '0 for more than two minutes: the replica has not reached Redis since its start. Later failures of Redis do not change it',
-  httpRequestDuration: 'the share of 5xx; the 99th percentile',
+  httpRequestDuration:
+    'the share of 5xx; the 99th percentile. 499: the client went away, or its browser could not renew the [bound cookie](device-bound-sessions.md)',
   httpRequestsInFlight: 'near `http.maxRequestsInFlight`',
   requestsShed:
     'any. `in_flight`: something is slow, or add replicas. `address`: one address exceeds its half. `connections`: `http.maxConnections` is reached. `upstream`: a call waited too long because `upstream.authn.maxConnections` were in flight',

@@ -13,7 +13,9 @@ export function beginForwardAuth(metrics: Metrics): Guard {
   return function beginForwardAuth(req, res, next) {
     getRequestContext(req).errorFormat = 'empty'
     res.once('finish', () => {
-      const result = res.hasHeader(DENIED_HEADER) ? 'denied' : (RESULTS[res.statusCode] ?? 'refused')
+      const { isErrorOfClient = false } = getRequestContext(req)
+      const known = isErrorOfClient ? undefined : RESULTS[res.statusCode]
+      const result = res.hasHeader(DENIED_HEADER) ? 'denied' : (known ?? 'refused')
       metrics.forwardAuthRequests.inc({ result })
     })
     return next()

@@ -38,12 +38,13 @@ export function beginRequest(
 
     res.once('close', () => {
       const durationMs = performance.now() - startedAt
-      const { errorCode } = context
+      const { errorCode, isErrorOfClient = false } = context
       const route: string = req.route?.path ?? 'none' // Express sets it
       const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
-      const status = res.writableFinished ? res.statusCode : 499 // the client went away
+      const status = res.writableFinished ? res.statusCode : CLIENT_FAILED
       span?.end({ method, route, status })
-      metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)
+      const counted = isErrorOfClient ? CLIENT_FAILED : status
+      metrics.httpRequestDuration.observe({ method, route, status: counted }, durationMs / 1000)
       log.info('request', {
         requestId,
         address,
@@ -59,6 +60,8 @@ export function beginRequest(
   }
 }
 
+/** As nginx counts clients that went away. */
+const CLIENT_FAILED = 499
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH'])
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 /** W3C Trace Context. Used only from a trusted proxy. */

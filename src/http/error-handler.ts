@@ -18,7 +18,7 @@ export function errorHandler({ log, unexpectedEvent, now }: ErrorHandlerOptions)
   return function errorHandler(error, req, res, _next) {
     const context = getRequestContext(req)
     const known = asBrokerError(error)
-    if (known.status >= 500) logServerError(known, context)
+    if (known.status >= 500 && !known.isOfClient) logServerError(known, context)
     if (res.headersSent)
       req.socket.destroy() // a truncated response must not look complete
     else sendError(res, known, context)
@@ -54,6 +54,7 @@ function asBrokerError(error: unknown): BrokerError {
 
 export function sendError(res: ServerResponse, error: BrokerError, context: RequestContext): void {
   context.errorCode = error.code
+  context.isErrorOfClient = error.isOfClient
   res.statusCode = error.status
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
   const body = toErrorObject(error, context.requestId)

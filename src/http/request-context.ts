@@ -19,6 +19,8 @@ export interface RequestContext extends ClientAddress {
   readonly isFromProxy: boolean
   /** The code of the error in the response. */
   errorCode?: string
+  /** Any client can cause the error, whatever its status (errors.ts). */
+  isErrorOfClient?: boolean
   /**
    * The format of errors, if it is not JSON. `empty`: for a proxy that reads only the status and
    * the headers. `page`: for a browser that navigates to the URL, because users must not see JSON.

@@ -29,7 +29,6 @@ interface LogEvents {
     | 'dependency_failed'
     | 'overloaded'
     | 'step_in_progress'
-    | 'bound_cookie_not_renewed'
     | 'untrusted_forwarded_for'
     | 'invalid_forwarded_for'
     | 'origin_not_allowed'

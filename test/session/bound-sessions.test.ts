@@ -3,6 +3,7 @@ import { createSeal } from '../../src/crypto/keys.ts'
 import { REFRESH_LIMIT } from '../../src/session/bound-session-routes.ts'
 import { BOUND_SESSION_PATH } from '../../src/session/bound-sessions.ts'
 import { type Answer, useKeeper } from '../http/serve.ts'
+import { until } from '../support/until.ts'
 import { type BrowserKey, type ChangedProof, createBrowserKey } from './browser-key.ts'
 import {
   EXTEND_EVERY_MS,
@@ -272,6 +273,28 @@ describe('a request of a bound session', () => {
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
     expect(audited('bound_session_refused')).toEqual(['cookie_missing'])
     expect(await metric('bound_session_refusals_total')).toEqual({ cookie_missing: 1 })
+  })
+
+  test('is no server error in metrics and logs if the client alone causes the 503: no alert fires', async () => {
+    const { call, cookieHeader, name, refresh, metrics, lines, metric } = await bound()
+    const headers = { 'Secure-Session-Skipped': `unreachable;session_identifier="${name}"` }
+    const statuses = []
+    for (const path of [ME, '/forward-auth'])
+      statuses.push((await call('GET', path, cookieHeader, headers)).status)
+    for (let count = 0; count < REFRESH_LIMIT.attempts; count += 1) await refresh()
+    statuses.push((await refresh()).status)
+    expect(statuses).toEqual([503, 503, 503])
+    await until(async () => {
+      const { values } = await metrics.httpRequestDuration.get()
+      const counts = values.filter(({ metricName }) => metricName?.endsWith('_count'))
+      const of = (from: number) =>
+        counts
+          .filter(({ labels }) => Number(labels.status) >= from)
+          .reduce((sum, { value }) => sum + value, 0)
+      return of(499) === 3 && of(500) === 0
+    })
+    expect(await metric('forward_auth_requests_total')).toEqual({ refused: 1 })
+    expect(lines().filter(({ level }) => level === 'warn' || level === 'error')).toEqual([])
   })
 
   test('that names another session as skipped is 401', async () => {

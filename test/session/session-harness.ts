@@ -217,6 +217,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   const served = await serve({
     before: [forwardAuth],
     routes: [...routes, ...createKeySetRoutes(forwardAuthOptions)],
+    metrics,
   })
   const call = (method: string, path: string, cookieHeader?: string, headers = {}): Promise<Answer> =>
     served.ask({
