@@ -60,6 +60,10 @@ export function portalCommands({ portalPort, chromium }) {
       args: ['node_modules/jest/bin/jest.js'],
       env: { NODE_OPTIONS: '--experimental-vm-modules' },
     },
+    'proof run': {
+      args: ['node_modules/gatehouse/sandbox/dist/prove/main.js', '--sandbox', '--only', 'R2'],
+      env: {},
+    },
     'Playwright example': {
       args: ['node_modules/@playwright/test/cli.js', 'test'],
       env: { PORTAL_URL: `http://localhost:${portalPort}`, CHROMIUM: chromium },

@@ -5,12 +5,13 @@ import { createCaller } from './caller.ts'
 import type { Need } from './check.ts'
 import { ALL_CHECKS } from './checks/all-checks.ts'
 import type { Context, Target } from './context.ts'
+import { NOT_SEEN } from './not-seen.ts'
 import { isNamed, type ProveOptions, parseOptions, USAGE } from './options.ts'
 import { createOrgClient } from './org.ts'
 import { createOutputFolder, type OutputFolder } from './output-folder.ts'
 import { createPace } from './pace.ts'
 import { createPersonAtTerminal } from './person.ts'
-import { countsOf, lineOf, mergeReports } from './report.ts'
+import { countsOf, differencesOf, ID_COLUMNS, lineOf, mergeReports } from './report.ts'
 import { type Proof, runProof } from './run-proof.ts'
 import { startSandboxTarget } from './sandbox-target.ts'
 import { createTerminal, type Terminal } from './terminal.ts'
@@ -22,6 +23,9 @@ const POLL_MS = 4000
 const PHONE_GAP_MS = 31_000
 const LOG_LAG_MS = 20_000
 const DELIVERY_WAIT_MS = 60_000
+
+/** A longer wait is told, so that nobody takes it for the end. */
+const TOLD_WAIT_MS = 5000
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -52,7 +56,7 @@ async function run(options: ProveOptions): Promise<number> {
         isSandbox: options.sandbox,
         onResult: (result) => print(lineOf(result)),
         now: Date.now,
-        pause: (ms, signal) => sleep(ms, undefined, signal && { signal }),
+        pause,
         signal: abort.signal,
       })
       proofs.push(proof)
@@ -60,16 +64,24 @@ async function run(options: ProveOptions): Promise<number> {
       await close()
     }
   }
-  const { results, stopped, left } = mergeReports(proofs.map(({ report }) => report))
+  const report = mergeReports(proofs.map((proof) => proof.report))
+  const { results, stopped, left } = report
   folder.keepLeftovers([...earlier, ...left])
   folder.write(proofs)
   print(`\n${countsOf(results)}\nReport: ${options.output}/report.md`)
+  const differences = differencesOf(report)
+  if (differences.length > 0) print(`The org differs from the sandbox in: ${differences.join(', ')}`)
   if (stopped !== undefined) print(`The run ended early: ${stopped}`)
   if (left.length > 0) print(`Not deleted, so run --clean: ${left.join(', ')}`)
   if (earlier.length > 0) print(`An earlier run has left something, so run --clean: ${earlier.join(', ')}`)
   if (abort.signal.aborted) return INTERRUPTED
   if (stopped !== undefined || left.length > 0) return 2
   return results.some(({ result }) => result === 'disproved') ? 1 : 0
+}
+
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  if (ms > TOLD_WAIT_MS) print(`… waits ${Math.ceil(ms / 1000)} s, to be gentle to the org and the phone`)
+  return sleep(ms, undefined, signal && { signal })
 }
 
 interface Started {
@@ -105,7 +117,6 @@ function orgOf(options: ProveOptions, terminal: Terminal): Started {
 /** Deletes what an earlier run left: what its folder names, and what the org has by that name. */
 async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<number> {
   if (org === undefined) return EX_USAGE
-  const pause = (ms: number) => sleep(ms)
   const { nextTurn } = createPace({ callsPerMinute: CALLS_PER_MINUTE, now: Date.now, pause })
   const client = createOrgClient({
     call: createCaller({ origin: org.url, nextTurn, now: Date.now }),
@@ -155,7 +166,8 @@ switch (parsed.kind) {
     print(USAGE)
     break
   case 'list':
-    for (const { id, belief } of ALL_CHECKS) print(`${id.padEnd(24)} ${belief}`)
+    for (const { id, belief } of ALL_CHECKS) print(`${id.padEnd(ID_COLUMNS)} ${belief}`)
+    for (const [id, why] of Object.entries(NOT_SEEN)) print(`${id.padEnd(ID_COLUMNS)} no check: ${why}`)
     break
   case 'wrong':
     process.stderr.write(`${parsed.problems.join('\n')}\n\n${USAGE}`)

@@ -31,7 +31,7 @@ export const USAGE = `gatehouse-prove --this-is-a-test-org [options]   checks wh
   --with-person            asks on the terminal for what arrives
   --output <folder>        for the report (default: gatehouse-proof)
   --clean                  deletes what an earlier run left, and runs no check
-  --list                   prints the checks
+  --list                   prints the checks, and the beliefs that no run can see
   --help                   prints this text
 
 Variables: PROVE_ORG_URL, PROVE_API_TOKEN (of an administrator), PROVE_BROKER_TOKEN (the one that Gatehouse is to have; default: the

@@ -31,9 +31,17 @@ export function countsOf(results: readonly CheckResult[]): string {
   )
 }
 
+export const ID_COLUMNS = 30
+
+/** The ids of what the org does, and the sandbox does not. */
+export function differencesOf({ results, isSandbox }: RunReport): string[] {
+  if (isSandbox) return []
+  return results.filter(({ result }) => result === 'disproved').map(({ check }) => check.id)
+}
+
 /** One line for a check on the terminal. */
 export function lineOf({ check, result, seen, ms }: CheckResult): string {
-  return `${result.padEnd(17)} ${check.id.padEnd(24)} ${(ms / 1000).toFixed(1).padStart(5)} s  ${seen}`
+  return `${result.padEnd(17)} ${check.id.padEnd(ID_COLUMNS)} ${(ms / 1000).toFixed(1).padStart(5)} s  ${seen}`
 }
 
 export function reportJson({ results, ...run }: RunReport): string {
@@ -73,6 +81,7 @@ const TITLES: Record<Result, string> = {
 function section(result: Result, results: readonly CheckResult[], isSandbox: boolean): string {
   const those = results.filter((each) => each.result === result)
   if (those.length === 0) return ''
+  if (result === 'not testable here') return `\n## ${TITLES[result]}\n\n${byReason(those)}\n`
   const differs = result === 'disproved' && !isSandbox ? '\nHere the org differs from the sandbox.\n' : ''
   return `\n## ${TITLES[result]}\n${differs}\n${those.map(entryOf).join('\n')}\n`
 }
@@ -81,4 +90,10 @@ function entryOf({ check, result, seen }: CheckResult): string {
   const lines = [`- **${check.id}** ${check.belief}`, `  Seen: ${seen}`]
   if (result === 'disproved') lines.push(`  What to change: ${check.change} (docs/${check.where})`)
   return lines.join('\n')
+}
+
+function byReason(results: readonly CheckResult[]): string {
+  const ids = new Map<string, string[]>()
+  for (const { check, seen } of results) ids.set(seen, [...(ids.get(seen) ?? []), check.id])
+  return [...ids].map(([reason, those]) => `- ${reason}: **${those.join(', ')}**`).join('\n')
 }

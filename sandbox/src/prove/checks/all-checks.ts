@@ -5,7 +5,8 @@ import { LIMIT_CHECKS } from './limits.ts'
 import { MFA_CHECKS } from './mfa.ts'
 import { PAM_CHECKS } from './pam.ts'
 import { PASSWORD_CHECKS } from './passwords.ts'
-import { RECOVERY_CHECKS } from './recovery.ts'
+import { RECOVERY_LINK_CHECKS } from './recovery-links.ts'
+import { RECOVERY_START_CHECKS } from './recovery-starts.ts'
 import { SESSION_CHECKS } from './sessions.ts'
 import { TOKEN_CHECKS } from './token-per-call.ts'
 import { WEBAUTHN_CHECKS } from './webauthn.ts'
@@ -13,7 +14,8 @@ import { PERSON_CHECKS } from './with-person.ts'
 import { ZONE_CHECKS } from './zones.ts'
 
 export const ALL_CHECKS: readonly Check[] = [
-  ...RECOVERY_CHECKS,
+  ...RECOVERY_START_CHECKS,
+  ...RECOVERY_LINK_CHECKS,
   ...EVENT_CHECKS,
   ...EVENT_HOOK_CHECKS,
   ...SESSION_CHECKS,

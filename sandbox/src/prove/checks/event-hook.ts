@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { at, listOf, textAt } from '../json.ts'
 import type { ProofUser } from '../org.ts'
 import type { Portal } from '../portal.ts'
-import { resetByRecovery, startOwnRecovery } from './recovery.ts'
+import { resetByRecovery, startOwnRecovery } from '../steps/recoveries.ts'
 
 const ENDING = 'connect-your-okta-org.md#10-ending-sessions'
 const REFUSED = 'the sign-in at the portal opened no session'

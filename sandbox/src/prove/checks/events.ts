@@ -1,10 +1,9 @@
-import { outcomeOf, type Reply } from '../caller.ts'
+import { outcomeOf } from '../caller.ts'
 import { type Check, holds, unclear } from '../check.ts'
-import type { Context } from '../context.ts'
 import { at, type Json, listOf, textAt } from '../json.ts'
 import type { ProofUser } from '../org.ts'
-import { oktaReplyIn, type Portal } from '../portal.ts'
-import { resetByRecovery, startOwnRecovery } from './recovery.ts'
+import { resetByRecovery, startOwnRecovery } from '../steps/recoveries.ts'
+import { eventOfSignIn } from '../steps/sign-in-events.ts'
 
 const ENDING = 'connect-your-okta-org.md#10-ending-sessions'
 const RESET = 'user.account.reset_password'
@@ -129,25 +128,6 @@ export const EVENT_CHECKS: readonly Check[] = [
     },
   },
 ]
-
-interface LoggedSignIn {
-  readonly requestId: string | null
-  readonly event: Json | undefined
-}
-
-/** A sign-in of a new user at the portal, and its event in the System Log. */
-export async function eventOfSignIn(context: Context, portal?: Portal): Promise<LoggedSignIn> {
-  const user = await context.org.createUser()
-  const signIn = await (portal ?? (await context.openPortal())).signIn(user)
-  return eventOf(context, oktaReplyIn(signIn))
-}
-
-export async function eventOf({ org }: Context, reply: Reply | undefined): Promise<LoggedSignIn> {
-  const requestId = reply?.headers.get('x-okta-request-id') ?? null
-  const events = requestId === null ? [] : await org.eventsOf(requestId)
-  const isSignIn = ({ eventType }: Json) => eventType === 'user.session.start'
-  return { requestId, event: events.find(isSignIn) ?? events[0] }
-}
 
 function actorsOf(events: readonly Json[], eventType: string, user: ProofUser): string[] {
   return events

@@ -4,7 +4,7 @@ import { type Check, holds, notTestable, unclear } from '../check.ts'
 import type { Context } from '../context.ts'
 import { at, listOf, textAt } from '../json.ts'
 import { oktaReplyIn, type PortalReply } from '../portal.ts'
-import { answerIfAsked, lockOut } from './recovery.ts'
+import { answerIfAsked, lockOut } from '../steps/recoveries.ts'
 
 const ERRORS = 'build-your-sign-in-page.md#errors'
 

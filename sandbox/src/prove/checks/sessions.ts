@@ -1,6 +1,6 @@
 import { sessionCookieIn } from '../authn.ts'
 import { type Check, holds, notTestable } from '../check.ts'
-import { NO_SESSION, openOktaSession, ownerOfSession } from './recovery.ts'
+import { NO_SESSION, openOktaSession, ownerOfSession } from '../steps/okta-sessions.ts'
 
 const SHARED = 'connect-your-okta-org.md#browsers-that-users-share'
 

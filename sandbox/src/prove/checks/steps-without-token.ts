@@ -5,8 +5,8 @@ import type { Need } from '../check.ts'
 import type { Context } from '../context.ts'
 import { at, textAt } from '../json.ts'
 import type { ProofUser } from '../org.ts'
-import { answerQuestion, optionalEnrollment } from './mfa.ts'
-import { answerIfAsked, lockOut, startOwnRecovery } from './recovery.ts'
+import { answerIfAsked, lockOut, startOwnRecovery } from '../steps/recoveries.ts'
+import { answerQuestion, optionalEnrollment } from '../steps/sign-ins.ts'
 
 /** A step that is sent without the API token, after what leads to it. */
 export interface Step {

@@ -1,6 +1,6 @@
 import { outcomeOf, type Reply } from '../caller.ts'
 import { type Check, holds, notTestable } from '../check.ts'
-import { signInWithFactor } from './mfa.ts'
+import { signInWithFactor } from '../steps/sign-ins.ts'
 import { enrollment, questionsPath, STEPS } from './steps-without-token.ts'
 
 const API_TOKEN = 'connect-your-okta-org.md#2-api-token'

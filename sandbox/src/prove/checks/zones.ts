@@ -1,6 +1,6 @@
 import { type Check, holds, notTestable, unclear } from '../check.ts'
 import { at, listOf, textAt } from '../json.ts'
-import { eventOf, eventOfSignIn } from './events.ts'
+import { eventOf, eventOfSignIn } from '../steps/sign-in-events.ts'
 
 const ZONES = 'connect-your-okta-org.md#3-network-zones'
 export const ZONE_CHECKS: readonly Check[] = [

@@ -1,19 +1,21 @@
-import { type AuthnApi, sessionCookieIn } from '../authn.ts'
-import { outcomeOf, type Reply } from '../caller.ts'
+import { outcomeOf } from '../caller.ts'
 import { type Check, holds, type Need, notTestable, type Seen, unclear } from '../check.ts'
 import type { Context } from '../context.ts'
-import { type Json, textAt } from '../json.ts'
+import { textAt } from '../json.ts'
 import { NotTestable } from '../not-testable.ts'
 import type { NewUser, ProofUser } from '../org.ts'
 import { carriesToken, oktaReplyIn } from '../portal.ts'
-
-const FACTORS = ['EMAIL', 'SMS', 'CALL'] as const
-type RecoveryFactor = (typeof FACTORS)[number]
+import {
+  lockOut,
+  mailedLink,
+  RECOVERY_FACTORS,
+  type RecoveryFactor,
+  startOwnRecovery,
+} from '../steps/recoveries.ts'
 
 const API_TOKEN = 'connect-your-okta-org.md#2-api-token'
 const STATUSES = 'sandbox.md#behaviour-to-know'
 const NOBODY_RECOVERS = 'the org lets no user recover a password by EMAIL'
-export const NO_SESSION = 'the org gives no session for a session token, or does not show it'
 const needsOf = (factor: RecoveryFactor): Need[] => (factor === 'EMAIL' ? ['mail'] : ['phone'])
 
 /** A status, whether Okta recovers passwords in it, and how a user gets into it. */
@@ -61,40 +63,8 @@ async function after(context: Context, operation: string, query?: string): Promi
   return user
 }
 
-/** How a token gets to a user. */
-interface Link {
-  readonly name?: string
-  readonly what: string
-  readonly needs: readonly Need[]
-  /** An empty token: no link arrived. */
-  issue(context: Context): Promise<{ user: ProofUser; token: string }>
-}
-
-const LINKS: readonly Link[] = [
-  { what: 'a user’s own recovery', needs: [], issue: ownLink },
-  { name: 'email', what: 'a recovery email', needs: ['mail', 'inbox'], issue: mailedLink },
-  {
-    name: 'administrator',
-    what: 'an administrator’s reset',
-    needs: [],
-    async issue({ org }) {
-      const user = await org.createUser()
-      return { user, token: await org.resetToken(user) }
-    },
-  },
-  {
-    name: 'activation',
-    what: 'an activation',
-    needs: [],
-    async issue({ org }) {
-      const user = await org.createUser({ activate: false, hasPassword: false })
-      return { user, token: await org.activationToken(user) }
-    },
-  },
-]
-
-export const RECOVERY_CHECKS: readonly Check[] = [
-  ...FACTORS.map(
+export const RECOVERY_START_CHECKS: readonly Check[] = [
+  ...RECOVERY_FACTORS.map(
     (factorType): Check => ({
       id: `R1.token-${factorType.toLowerCase()}`,
       belief: `A recovery by ${factorType} that is started with an API token is an administrator’s reset: the user is in RECOVERY and cannot sign in.`,
@@ -111,7 +81,7 @@ export const RECOVERY_CHECKS: readonly Check[] = [
       },
     }),
   ),
-  ...FACTORS.map(
+  ...RECOVERY_FACTORS.map(
     (factorType): Check => ({
       id: `R1.own-${factorType.toLowerCase()}`,
       belief: `A recovery by ${factorType} that a user starts through Gatehouse has no API token, and changes nothing until the user completes it.`,
@@ -197,77 +167,6 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     ]
   }),
   {
-    id: 'R5',
-    belief: 'A completed reset of a forgotten password ends all Okta sessions of the user.',
-    where: 'connect-your-okta-org.md#10-ending-sessions',
-    change: 'Clear the sessions of users who recovered a password at the org.',
-    needs: [],
-    async run(context) {
-      const { org } = context
-      const user = await org.createUser()
-      const { cookie } = await openOktaSession(context, user)
-      if (cookie === undefined || (await ownerOfSession(context, cookie)) !== user.id)
-        return notTestable(NO_SESSION)
-      const recoveryToken = await org.recoveryToken(user)
-      const reset = await resetByRecovery(await context.openPortal(), user, { recoveryToken })
-      if (reset.status !== 200) return unclear(`reset ${outcomeOf(reset)}`)
-      const session = await context.authn.browse('/api/v1/sessions/me', cookie)
-      return holds(session.status === 404, `reset ${outcomeOf(reset)}; session ${session.status}`)
-    },
-  },
-  ...LINKS.map(
-    ({ name, what, needs, issue }): Check => ({
-      id: name === undefined ? 'R6' : `R6.${name}`,
-      belief: `The token of ${what} can be redeemed again until the password is set, and not after it.`,
-      where: STATUSES,
-      change: 'Tell users not to reload the page with the link.',
-      needs,
-      async run(context) {
-        const redeemed = await redemptions(context, issue)
-        if (redeemed === undefined) return notTestable('no link arrived')
-        const [first, second, last] = redeemed.replies
-        if (redeemed.reset.status !== 200) return unclear(redeemed.seen)
-        return holds(
-          first?.status === 200 && second?.status === 200 && Number(last?.status) >= 400,
-          redeemed.seen,
-        )
-      },
-    }),
-  ),
-  {
-    id: 'R7',
-    belief: 'A used link is 403 E0000105 or E0000006.',
-    where: 'build-your-sign-in-page.md#errors',
-    change: 'Report the code, so that users get the right message.',
-    needs: [],
-    async run(context) {
-      const redeemed = await redemptions(context, ownLink)
-      if (redeemed?.reset.status !== 200) return unclear(redeemed?.seen ?? 'no link')
-      const [last = ''] = redeemed.replies.slice(-1).map(outcomeOf)
-      return holds(['403 E0000105', '403 E0000006'].includes(last), last)
-    },
-  },
-  {
-    id: 'R8',
-    belief: 'Wrong recovery answers lock the user, at the fifth one.',
-    where: STATUSES,
-    change: 'Set the limit on recovery answers below what was seen.',
-    needs: [],
-    async run({ org, authn }) {
-      const user = await org.createUser()
-      const recoveryToken = await org.recoveryToken(user)
-      const redeemed = await authn.post('/recovery/token', { recoveryToken }, { token: false })
-      if (redeemed.body.status !== 'RECOVERY')
-        return notTestable(`no question is asked: ${outcomeOf(redeemed)}`)
-      for (let count = 1; count <= 8; count += 1) {
-        await authn.step(redeemed, '/recovery/answer', { answer: `wrong answer ${count}` }, { token: false })
-        const { status } = await org.read(user)
-        if (status === 'LOCKED_OUT') return holds(count === 5, `locked at answer ${count}`)
-      }
-      return holds(false, 'not locked after 8 wrong answers')
-    },
-  },
-  {
     id: 'R9',
     belief: 'A recovery finds the user by the secondary email, too.',
     where: 'security.md#throttling',
@@ -298,31 +197,6 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     },
   },
   {
-    id: 'R13',
-    belief: 'A recovery token can be redeemed with `context`.',
-    where: API_TOKEN,
-    change: 'Nothing: Gatehouse sends the context at primary authentication only.',
-    needs: [],
-    async run({ org, authn, unique }) {
-      const recoveryToken = await org.recoveryToken(await org.createUser())
-      const reply = await authn.post('/recovery/token', { recoveryToken, context: { deviceToken: unique() } })
-      return holds(reply.status === 200, outcomeOf(reply))
-    },
-  },
-  {
-    id: 'M1',
-    belief: 'The link in a recovery email ends with the recovery token.',
-    where: 'connect-your-okta-org.md#6-email-templates',
-    change: 'Edit the email template so that the link ends with the token.',
-    needs: ['mail', 'inbox'],
-    async run(context) {
-      const { token } = await mailedLink(context)
-      if (token === '') return notTestable('no link arrived')
-      const reply = await (await context.openPortal()).post('/recovery/token', { recoveryToken: token })
-      return holds(reply.status === 200, `what the link ends with: ${outcomeOf(reply)}`)
-    },
-  },
-  {
     id: 'U1',
     belief:
       'The open sign-in of a user who is suspended meanwhile ends (401 E0000011), and a recovery with the API token is refused (403 E0000034).',
@@ -344,18 +218,6 @@ export const RECOVERY_CHECKS: readonly Check[] = [
     },
   },
 ]
-
-/** Wrong passwords until the org locks the user; false if it does not. */
-export async function lockOut(
-  { org, authn }: Pick<Context, 'org' | 'authn'>,
-  user: ProofUser,
-): Promise<boolean> {
-  for (let count = 1; count <= 12; count += 1) {
-    await authn.signIn({ ...user, password: `Wrong-Password-${count}` })
-    if ((await org.read(user)).status === 'LOCKED_OUT') return true
-  }
-  return false
-}
 
 function isSame(before: { status: string; passwordChanged: string }, after: typeof before): boolean {
   return before.status === after.status && before.passwordChanged === after.passwordChanged
@@ -391,14 +253,6 @@ async function ownRecoveryOf(context: Context, user: ProofUser, factorType: Reco
   return { sent: started.sent, reply: oktaReplyIn(started), before, after: await org.read(user) }
 }
 
-export function startOwnRecovery<Answer extends Reply>(
-  api: AuthnApi<Answer>,
-  { login }: ProofUser,
-  factorType: RecoveryFactor,
-): Promise<Answer> {
-  return api.post('/recovery/password', { username: login, factorType })
-}
-
 /** A user who cannot recover gets no message, so nothing is waited for. */
 async function byPhone(
   { org, authn, phoneTurn }: Context,
@@ -422,7 +276,7 @@ async function byPhone(
 async function withToken(context: Context, { isRecoverable, prepare }: State): Promise<Seen> {
   const { org, authn, phoneTurn } = context
   const seen: string[] = []
-  for (const factorType of FACTORS) {
+  for (const factorType of RECOVERY_FACTORS) {
     const user = await prepare(context)
     const before = await org.read(user)
     if (isRecoverable && factorType !== 'EMAIL') await phoneTurn()
@@ -437,51 +291,6 @@ async function withToken(context: Context, { isRecoverable, prepare }: State): P
   return holds(true, seen.join('; '))
 }
 
-/** Redeems a recovery token, answers the question, and sets a new password. */
-export async function resetByRecovery<Answer extends Reply>(
-  api: AuthnApi<Answer>,
-  user: ProofUser,
-  body: { recoveryToken: string; options?: Json },
-): Promise<Answer> {
-  const redeemed = await api.post('/recovery/token', body)
-  const answered = await answerIfAsked(api, redeemed, user)
-  return api.step(answered, '/credentials/reset_password', { newPassword: `New-${user.password}` })
-}
-
-export async function answerIfAsked<Answer extends Reply>(
-  api: AuthnApi<Answer>,
-  redeemed: Answer,
-  user: ProofUser,
-): Promise<Answer> {
-  if (redeemed.body.status !== 'RECOVERY') return redeemed
-  return api.step(redeemed, '/recovery/answer', { answer: user.answer })
-}
-
-/** Twice before the reset, and once after it. Undefined: no link arrived. */
-async function redemptions(context: Context, issue: Link['issue']) {
-  const { user, token: recoveryToken } = await issue(context)
-  if (recoveryToken === '') return undefined
-  const redeem = async () => (await context.openPortal()).post('/recovery/token', { recoveryToken })
-  const first = await redeem()
-  const second = await redeem()
-  const reset = await resetByRecovery(await context.openPortal(), user, { recoveryToken })
-  const replies = [first, second, await redeem()]
-  const [one, two, last] = replies.map(outcomeOf)
-  return { reset, replies, seen: `${one}, ${two}; reset ${outcomeOf(reset)}; then ${last}` }
-}
-
-async function ownLink({ org }: Context) {
-  const user = await org.createUser()
-  return { user, token: await org.recoveryToken(user) }
-}
-
-async function mailedLink({ org, openPortal, target }: Context) {
-  const user = await org.createUser()
-  await startOwnRecovery(await openPortal(), user, 'EMAIL')
-  const message = await target.person?.inbox.next(user.login, 'mail')
-  return { user, token: message?.link?.split(/[/=]/).at(-1) ?? '' }
-}
-
 /** Whether a user in the status ACTIVE gets a link: else nothing follows from other statuses. */
 function canRecover(context: Context): Promise<boolean> {
   return context.once('own recovery by EMAIL', async () => (await mailedLink(context)).token !== '')
@@ -492,27 +301,4 @@ function canRecoverWithToken(context: Context): Promise<boolean> {
     const { reply } = await recoveryStarted(context, 'EMAIL')
     return reply.status < 400
   })
-}
-
-/** The id of the user whose Okta session this cookie is; undefined: nobody's. */
-export async function ownerOfSession(
-  { authn }: Pick<Context, 'authn'>,
-  cookie: string,
-): Promise<string | undefined> {
-  const { status, body } = await authn.browse('/api/v1/sessions/me', cookie)
-  return status === 200 ? textAt(body, 'userId') : undefined
-}
-
-/** Signs in at the portal, and redeems the session token as the browser does. */
-export async function openOktaSession(
-  { authn, target, openPortal }: Pick<Context, 'authn' | 'target' | 'openPortal'>,
-  user: ProofUser,
-  cookie?: string,
-) {
-  const portal = await openPortal()
-  const signIn = await portal.signIn(user)
-  const path = await portal.redemption(signIn, `${target.orgUrl}/`)
-  if (path === undefined) throw new Error(`Gatehouse leads to no redemption after ${outcomeOf(signIn)}`)
-  const redeemed = await authn.browse(path, cookie)
-  return { portal, path, redeemed, cookie: sessionCookieIn(redeemed) }
 }
