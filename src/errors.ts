@@ -105,6 +105,10 @@ export const signInAgain = (minutes: number) =>
     causes: [`authenticatedAt: the last sign-in must not be older than ${minutes} minutes`],
   })
 
+/** An application sends a browser with a session back to the sign-in again and again. */
+export const applicationRefuses = (cause: string) =>
+  new BrokerError(403, 'E0000006', 'The application does not accept your sign-in', { causes: [cause] })
+
 /** A rule of `/forward-auth`. Its responses have no body. */
 export const ruleNotMet = (status: 401 | 403, headers: BrokerError['headers']) =>
   new BrokerError(status, status === 401 ? 'E0000005' : 'E0000006', 'A rule is not met', { headers })

@@ -160,6 +160,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     apiToken,
     timeoutMs,
     publicOrigin: publicUrl.origin,
+    secure,
     forwardedOrigins: config.authn.forwardOrigin ? [publicUrl.origin, ...config.allowedOrigins] : [],
     signInUrl: config.signInUrl,
     returnTargets: config.returnTargets,

@@ -53,13 +53,15 @@ export interface AuthnOptions {
   readonly ssoRedirects: readonly RedirectPrefix[]
   /** Where a browser may be sent after the sign-in. */
   readonly returnTargets: readonly RedirectPrefix[]
-  readonly handOver: Pick<HandOver, 'begin'>
+  readonly handOver: Pick<HandOver, 'begin' | 'isApplication'>
   readonly loginDomains: readonly string[]
   readonly recoveryFrom: RecoveryFrom
   readonly hiddenFactors: readonly string[]
   /** After how many wrong passwords in a row the org locks a user, if it is known. */
   readonly lockoutAttempts: number | undefined
   readonly publicOrigin: string
+  /** PUBLIC_URL is https. */
+  readonly secure: boolean
   /** Origins of pages that are sent to Okta in `Origin`. */
   readonly forwardedOrigins: readonly string[]
   readonly signInUrl: string

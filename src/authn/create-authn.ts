@@ -11,6 +11,7 @@ import type { StepSettings } from './plan-step.ts'
 import { createCodeCooldown } from './recovery/code-cooldown.ts'
 import type { NavigationRoutesOptions } from './redirects/navigation-routes.ts'
 import { oktaSignOutUrl } from './redirects/okta-sign-out.ts'
+import { createReturnLoops } from './redirects/return-loops.ts'
 import { createReturnTo } from './redirects/return-to.ts'
 import { SsoTokens } from './redirects/sso-tokens.ts'
 import { StepUp } from './redirects/step-up.ts'
@@ -201,7 +202,11 @@ export function createAuthn(options: AuthnOptions) {
         return (await run(request, client)).headers.Location ?? ''
       },
       ssoTokens,
-      returnTo: createReturnTo({ ...options, allowed: options.returnTargets }),
+      returnTo: createReturnTo({
+        ...options,
+        allowed: options.returnTargets,
+        loops: createReturnLoops({ ...options, signer: signer('sign-in-returns') }),
+      }),
       clientOf,
     } satisfies NavigationRoutesOptions,
     /** Where a browser goes after a sign-out here. */

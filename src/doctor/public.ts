@@ -2,6 +2,7 @@ import { type CookieNames, cookieNames } from '../http/cookie-names.ts'
 import { BOUND_SESSION_REQUEST_HEADERS, BOUND_SESSION_RESPONSE_HEADERS } from '../http/doctor-probe.ts'
 import { createTrustedProxies } from '../http/request-context.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
+import { checkApplications } from './applications.ts'
 import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import type { Check, CheckGroup, DoctorContext } from './check.ts'
@@ -72,6 +73,7 @@ export function publicChecks(context: DoctorContext): CheckGroup {
         ? through(() => checkBoundSessions(api, probe))
         : async () => skipped('DEVICE_BOUND_SESSIONS is off'),
     },
+    { name: 'public.applications', run: () => checkApplications(context) },
     { name: 'ops.closed', needs, run: through((found) => opsChecks(found, api, portApi)) },
   ]
   return {

@@ -38,7 +38,7 @@ export const CALLBACK_PATH = '/forward-auth/callback'
 export function createHandOver(options: HandOverOptions) {
   const { applicationTargets, sessions, log, metrics } = options
   const hosts = applicationHosts(applicationTargets)
-  const byOrigin = new Map([...hosts.values()].map((host) => [host.origin, host]))
+  const origins = new Set(applicationTargets.map(({ origin }) => origin))
   const applicationCookie = createApplicationCookie(options)
   const stateCookie = createStateCookie(options)
   const codes = createHandOverCodes(options)
@@ -70,16 +70,18 @@ export function createHandOver(options: HandOverOptions) {
     stateCookie,
     loadApplicationSession,
 
+    /** Whether applications of this origin can have a cookie of their own. */
+    isApplication: (origin: string) => origins.has(origin),
+
     /**
      * Where a browser with a session goes: to the callback of the target's host, with a code for
-     * the browser whose state has this hash. undefined: applications there have no cookie.
+     * the browser whose state has this hash.
      */
     async begin(
       { id, session }: IdentifiedSession,
       { target, stateHash }: { readonly target: string; readonly stateHash: string },
-    ): Promise<string | undefined> {
+    ): Promise<string> {
       const { origin } = new URL(target)
-      if (!byOrigin.has(origin)) return undefined
       const code = await codes.issue({ sessionId: id, device: session.deviceId, origin, target, stateHash })
       return `${origin}${CALLBACK_PATH}?${new URLSearchParams({ code })}`
     },

@@ -46,6 +46,10 @@ export const ProbeAnswer = z.object({
   reused: z.boolean().optional(),
   /** What the broker finds in its Redis at the key of the probe. */
   store: z.enum(['shared', 'missing', 'failed']).optional(),
+  /** Whether the proxy is in TRUST_PROXY. Versions before 0.3.0 do not say this. */
+  isFromProxy: z.boolean().optional(),
+  /** `X-Forwarded-Host` as it arrives, from whomever. */
+  forwardedHost: z.string().optional(),
 })
 export type ProbeAnswer = Readonly<z.infer<typeof ProbeAnswer>>
 
@@ -127,7 +131,7 @@ async function answer(
   let bodyBytes = 0
   for await (const chunk of req) bodyBytes += Buffer.byteLength(chunk)
   await delay(waitMs)
-  const { address, addressProblem } = getRequestContext(req)
+  const { address, addressProblem, isFromProxy } = getRequestContext(req)
   const [first] = forwardedFor(req)
   const answer: ProbeAnswer = {
     proof: signer.sign(`answer.${nonce}`),
@@ -143,6 +147,8 @@ async function answer(
     query: req.originalUrl.split(/\?(.*)/s)[1] ?? '',
     httpVersion: req.httpVersion,
     reused,
+    isFromProxy,
+    forwardedHost: req.get('x-forwarded-host'),
     store: nonce.startsWith(STORE_NONCE) ? await judgeStore(nonce, signer, readKey) : undefined,
   }
   // of no use to a browser: they have no challenge

@@ -65,7 +65,8 @@ export function sendError(res: ServerResponse, error: BrokerError, context: Requ
 }
 
 /** An error as an HTML page, without scripts and external resources. */
-export function errorPage({ errorCode, errorSummary, errorId }: ErrorObject): string {
+export function errorPage({ errorCode, errorSummary, errorId, errorCauses }: ErrorObject): string {
+  const causes = errorCauses.map((cause) => `\n<li>${escapeHtml(cause.errorSummary)}</li>`).join('')
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign-in</title></head>
@@ -74,7 +75,7 @@ export function errorPage({ errorCode, errorSummary, errorId }: ErrorObject): st
 <h1>Something went wrong</h1>
 <p>${escapeHtml(errorSummary)}</p>
 <p>Go back to the portal and sign in again. If the error persists, give this code to your help desk:</p>
-<p><code>${escapeHtml(errorCode)} ${escapeHtml(errorId)}</code></p>
+<p><code>${escapeHtml(errorCode)} ${escapeHtml(errorId)}</code></p>${causes && `\n<ul>${causes}\n</ul>`}
 </main>
 </body>
 </html>

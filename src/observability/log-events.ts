@@ -32,6 +32,7 @@ interface LogEvents {
     | 'untrusted_forwarded_for'
     | 'invalid_forwarded_for'
     | 'origin_not_allowed'
+    | 'redirect_loop'
     | 'step_up_user_mismatch'
     | 'token_user_mismatch'
     | 'unknown_step'

@@ -8,6 +8,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { judgeHandOver, type TriedHandOver } from '../../src/doctor/applications.ts'
 import { FORGED_ADDRESS, judgeClientAddress } from '../../src/doctor/client-address.ts'
 import type { Probed } from '../../src/doctor/probes.ts'
 import { judgeBoundSessions } from '../../src/doctor/public.ts'
@@ -24,13 +25,17 @@ const WRITTEN = { 'x-forwarded-for': CLIENT }
 let gatehouse: Gatehouse
 /** Of the proxy, in `PUBLIC_URL`. */
 let publicPort: number
+/** Of the proxy of an application's host. */
+let applicationPort: number
 beforeAll(async () => {
   publicPort = await freePort()
+  applicationPort = await freePort()
   const env = {
     PUBLIC_URL: `http://localhost:${publicPort}`,
     AUTHN_BASE_URL: 'http://127.0.0.1:9',
     TRUST_PROXY: '127.0.0.1/32',
     OPS_TOKEN,
+    RETURN_TO: `http://localhost:${applicationPort}/wiki`,
   }
   gatehouse = await startGatehouse({ env })
 })
@@ -58,6 +63,10 @@ interface Rewrites {
 async function proxy(rewrites: Rewrites = {}): Promise<string> {
   // the proxy before this one has the same port
   for (const cleanUp of cleanUps.splice(0)) await cleanUp()
+  return listen(publicPort, rewrites)
+}
+
+async function listen(at: number, rewrites: Rewrites): Promise<string> {
   const { request: toBroker, response: toClient, portOf } = rewrites
   const server = createServer(async (req, res) => {
     const { intercept = when(({ url }) => url?.startsWith('/forward-auth') === true, 404) } = rewrites
@@ -77,7 +86,7 @@ async function proxy(rewrites: Rewrites = {}): Promise<string> {
     forwarded.on('error', () => res.destroy())
     req.pipe(forwarded)
   })
-  server.listen(publicPort, '127.0.0.1')
+  server.listen(at, '127.0.0.1')
   await once(server, 'listening')
   cleanUps.push(async () => {
     const closed = once(server, 'close')
@@ -85,7 +94,7 @@ async function proxy(rewrites: Rewrites = {}): Promise<string> {
     server.closeAllConnections()
     await closed
   })
-  return `http://localhost:${publicPort}`
+  return `http://localhost:${at}`
 }
 
 const diagnosePublic = async (
@@ -108,6 +117,7 @@ const OK = {
   cookies: 'ok: the device cookie comes back',
   headers: 'ok: Origin, Sec-Fetch-Site and the client’s address arrive; a forged X-Forwarded-For is not used',
   bound_sessions: 'skipped: DEVICE_BOUND_SESSIONS is off',
+  applications: 'skipped: RETURN_TO has no other host on the site of PUBLIC_URL',
   ops: 'ok: the ops listener is not reachable through PUBLIC_URL',
 }
 const NOT_REACHED = 'skipped: not possible without public.reach'
@@ -245,6 +255,7 @@ const NOT_CHECKED = {
   cookies: NOT_REACHED,
   headers: NOT_REACHED,
   bound_sessions: NOT_REACHED,
+  applications: OK.applications,
   ops: NOT_REACHED,
 }
 const answering =
@@ -488,4 +499,61 @@ test('device-bound sessions need their headers both ways, and their path', () =>
   expect(judge(requestHeaders, responseHeaders, false)).toBe(
     'fail: /bound-session/refresh does not lead to the broker',
   )
+})
+
+/** `host` instead of that of an application; {host} stands for it. */
+test.each<[string, (host: string) => Rewrites, string]>([
+  ['passes on what it must', () => ({}), 'ok: a hand-over to {host} gets as far as the sign-in'],
+  [
+    'does not pass the start',
+    () => ({ intercept: when(({ url }) => url?.startsWith('/forward-auth') === true, 404) }),
+    'warn: {host} does not pass /forward-auth/start to the broker (HTTP 404)',
+  ],
+  [
+    'does not name its host',
+    () => ({ request: () => drop('x-forwarded-host') }),
+    'fail: X-Forwarded-Host does not arrive from {host}',
+  ],
+  [
+    'names another host',
+    () => ({ request: () => ({ ...WRITTEN, 'x-forwarded-host': 'localhost' }) }),
+    'fail: X-Forwarded-Host arrives from {host} as another host',
+  ],
+  [
+    'passes on the header of clients',
+    (host) => ({
+      request: (given) => ({ ...WRITTEN, 'x-forwarded-host': given['x-forwarded-host'] ?? host }),
+    }),
+    'fail: the proxy of {host} passes on the X-Forwarded-Host of clients: it can be forged',
+  ],
+  [
+    'removes the cookies',
+    () => ({ response: without('set-cookie') }),
+    'fail: the cookie of {host}/forward-auth/start does not come back at /forward-auth/callback (HTTP 401 E0000011)',
+  ],
+  [
+    'removes the Sec-Fetch headers',
+    (host) => ({ request: () => ({ ...drop('sec-fetch-mode'), 'x-forwarded-host': host }) }),
+    'fail: {host}/forward-auth/start does not lead to /signin (HTTP 403 E0000006)',
+  ],
+])('the proxy of an application that %s', async (_, rewrites, wanted) => {
+  const host = `localhost:${applicationPort}`
+  const publicUrl = await proxy()
+  await listen(applicationPort, {
+    request: () => ({ ...WRITTEN, 'x-forwarded-host': host }),
+    intercept: when(({ url }) => url === '/forward-auth', 404),
+    ...rewrites(host),
+  })
+  const found = await diagnosePublic(publicUrl, { RETURN_TO: `http://${host}/wiki` })
+  expect(found).toMatchObject({ reach: OK.reach, applications: wanted.replace('{host}', host) })
+})
+
+test('the proxy of an application that is not in TRUST_PROXY', () => {
+  const answer = { isFromProxy: false, forwardedHost: 'wiki.example.com' } as Probed['answer']
+  const probed = { answer } as Probed
+  const tried = { host: 'wiki.example.com', seen: probed, forged: probed } as TriedHandOver
+  expect(judgeHandOver(tried)).toMatchObject({
+    status: 'fail',
+    detail: 'the proxy of wiki.example.com is not in TRUST_PROXY, so its X-Forwarded-Host does not count',
+  })
 })

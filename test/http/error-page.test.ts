@@ -9,11 +9,11 @@ test('the texts of an error are escaped on its page', () => {
     errorSummary: evil,
     errorId: evil,
     errorLink: evil,
-    errorCauses: [],
+    errorCauses: [{ errorSummary: evil }],
   })
   expect(page.match(/<\/?[a-z!]+/gi)).toEqual(errorPageTags())
-  expect(page.split('&lt;script src=&quot;//evil.example&quot;&gt;&lt;/script&gt;')).toHaveLength(4)
-  expect(page.split('&#39;x&#39;&gt;&amp;')).toHaveLength(4)
+  expect(page.split('&lt;script src=&quot;//evil.example&quot;&gt;&lt;/script&gt;')).toHaveLength(5)
+  expect(page.split('&#39;x&#39;&gt;&amp;')).toHaveLength(5)
 })
 
 // shows: V3.7.1
@@ -22,6 +22,7 @@ test('the page has no scripts and loads no resources', () => {
 })
 
 function errorPageTags(): string[] {
-  const plain = { errorCode: 'x', errorSummary: 'x', errorId: 'x', errorLink: 'x', errorCauses: [] }
+  const errorCauses = [{ errorSummary: 'x' }]
+  const plain = { errorCode: 'x', errorSummary: 'x', errorId: 'x', errorLink: 'x', errorCauses }
   return errorPage(plain).match(/<\/?[a-z!]+/gi) ?? []
 }

@@ -194,6 +194,9 @@ const USES_UP: ReadonlySet<RouteClassName | undefined> = new Set([
   'session: end this one',
 ])
 
+/** Those of the session and the device, and what `/signin` remembers to notice a loop. */
+const KNOWN_COOKIES = new Set([SESSION_COOKIE, DEVICE_COOKIE, '__Secure-gatehouse-returns'])
+
 /** The properties of a response that a verdict determines. */
 function seen(answer: Answer) {
   const { status, headers, json } = answer
@@ -205,7 +208,7 @@ function seen(answer: Answer) {
     session: session === undefined ? undefined : session === '' ? 'closes' : 'opens',
     readableBy: headers['access-control-allow-origin'],
     withCredentials: headers['access-control-allow-credentials'],
-    otherCookies: Object.keys(cookies).filter((name) => name !== SESSION_COOKIE && name !== DEVICE_COOKIE),
+    otherCookies: Object.keys(cookies).filter((name) => !KNOWN_COOKIES.has(name)),
   }
 }
 

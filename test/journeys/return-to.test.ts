@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Answer } from '../http/serve.ts'
 import { createBrowserKey } from '../session/browser-key.ts'
 import type { Browser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
@@ -73,11 +74,12 @@ describe('an allowed target', () => {
   })
 
   test('a service worker of the portal may pass the navigation on; pages of others cannot fetch it', async () => {
-    const url = 'https://app.example.com/home'
+    const url = 'https://app.example.com/home/other'
     const from = (site: string, more = {}) => ({
       headers: { 'sec-fetch-site': site, 'sec-fetch-dest': 'empty', ...more },
     })
     for (const mode of ['navigate', 'same-origin', 'cors']) {
+      const url = `https://app.example.com/home?${mode}`
       const passedOn = from('same-origin', { 'sec-fetch-mode': mode })
       expect(await go(user, encoded(url), passedOn)).toEqual([303, url])
       // of the site that the navigation began on; a script cannot send this mode
@@ -466,6 +468,86 @@ describe('an application on another host of the site', () => {
     const passedOn = { 'sec-fetch-dest': 'empty' }
     expect((await redirectOf(browser, startUrl(PAGE), passedOn))[0]).toBe(303)
     expect(await redirectOf(browser, callback, passedOn)).toEqual([303, PAGE])
+  })
+
+  describe('whose proxy does not accept the sign-in', () => {
+    const loopsOf = async (browser: SiteBrowser, steps: (browser: SiteBrowser) => Promise<Answer>) => {
+      const answers: Answer[] = []
+      do answers.push(await steps(browser))
+      while (answers.at(-1)?.status === 303 && answers.length < 10)
+      return { times: answers.length - 1, last: answers.at(-1) }
+    }
+    /** The proxy loses the cookie of the callback, and sends the browser to the start. */
+    const handOver =
+      (target = PAGE) =>
+      async (browser: SiteBrowser) => {
+        const start = await browser.open(startUrl(target))
+        const signIn = await browser.open(String(start.headers.location))
+        return signIn.status === 303 ? browser.open(String(signIn.headers.location)) : signIn
+      }
+    const signIn = (target: string) => (browser: SiteBrowser) =>
+      browser.open(`${PORTAL}/signin?returnTo=${encodeURIComponent(target)}`)
+    const causeIn = (answer: Answer | undefined) => /<li>(.*)<\/li>/.exec(answer?.text ?? '')?.[1]
+
+    test('the third hand-over in a row is a page that says what to set; the next visit tries again', async () => {
+      const browser = await signedIn()
+      const { times, last } = await loopsOf(browser, handOver())
+      expect([times, last?.status, last?.headers.location]).toEqual([2, 403, undefined])
+      expect(last?.headers['content-type']).toBe('text/html; charset=utf-8')
+      expect(last?.text).toContain('The application does not accept your sign-in')
+      expect(causeIn(last)).toMatch(/X-Forwarded-Host: wiki\.example\.com\. The amr and maxAuthAge/)
+      expect((await loopsOf(browser, handOver())).times).toBe(2)
+      const pages = await Promise.all(replicas.map((replica) => replica.metrics()))
+      expect(pages.join()).toMatch(/requests_refused_total\{reason="redirect_loop"\} [12]/)
+      const lines = replicas.flatMap((replica) => replica.logLines())
+      expect(lines.find(({ event }) => event === 'redirect_loop')).toMatchObject({
+        origin: WIKI,
+        reason: 'hand_over',
+      })
+    })
+
+    test('without a hand-over, after five: /signin is the wrong address for it', async () => {
+      const { times, last } = await loopsOf(await signedIn(), signIn(PAGE))
+      expect([times, last?.status]).toEqual([5, 403])
+      expect(causeIn(last)).toMatch(/wiki\.example\.com sends the browser back.*to \/forward-auth\/start/)
+    })
+
+    test('on the portal’s own host: the rule is missing in the URL', async () => {
+      const { times, last } = await loopsOf(await signedIn(), signIn(`${PORTAL}/app/`))
+      expect([times, last?.status]).toEqual([5, 403])
+      expect(causeIn(last)).toMatch(/maxAuthAge of its rule must also be in the URL of \/signin/)
+    })
+
+    test('tabs with different pages, later visits and visits without a session are no loop', async () => {
+      const [browser, stranger] = [await signedIn(), openSiteBrowser(replicas)]
+      for (const round of [1, 2, 3, 4]) {
+        for (const tab of [1, 2]) expect((await handOver(`${WIKI}/${tab}`)(browser)).status).toBe(303)
+        expect([round, (await signIn(PAGE)(stranger)).status]).toEqual([round, 303])
+        expect((await handOver()(await signedIn())).status).toBe(303)
+      }
+      const before = nowMs
+      for (const times of [1, 2, 1, 2]) {
+        if (times === 1) nowMs += 20_000
+        expect((await handOver()(browser)).status).toBe(303)
+      }
+      nowMs = before
+    })
+
+    test('only the browser’s own cookie counts: a sibling cannot plant one that blocks the sign-in', async () => {
+      const [attacker, victim] = [await signedIn(), await signedIn()]
+      for (const _ of [1, 2, 3, 4, 5]) await signIn(PAGE)(attacker)
+      const [planted] = (await attacker.jar.getCookies(`${PORTAL}/signin`)).filter(({ key }) =>
+        key.endsWith('gatehouse-returns'),
+      )
+      expect(planted).toMatchObject({ key: '__Secure-gatehouse-returns', path: '/signin', httpOnly: true })
+      await victim.jar.setCookie(
+        `${planted?.cookieString()}; Domain=example.com; Path=/signin; Secure`,
+        `${WIKI}/signin`,
+      )
+      expect(await victim.jar.getCookieString(`${PORTAL}/signin`)).toContain('gatehouse-returns=5.')
+      expect((await signIn(PAGE)(victim)).status).toBe(303)
+      expect((await signIn(PAGE)(attacker)).status).toBe(403)
+    })
   })
 
   test('X-Gatehouse-Session is compared with the session of the application’s cookie', async () => {

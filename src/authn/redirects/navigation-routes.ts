@@ -28,7 +28,7 @@ export interface NavigationRoutesOptions {
   /** The target of a redirect that Okta offered. */
   readonly follow: (path: string, handle: unknown, client: Client) => Promise<string>
   readonly ssoTokens: Pick<SsoTokens, 'redeem'>
-  readonly returnTo: (req: Request, res: Response) => Promise<string>
+  readonly returnTo: (req: Request, client: Client, res: Response) => Promise<string>
   readonly clientOf: (req: Request, res: Response) => Client
 }
 
@@ -57,7 +57,7 @@ export function createNavigationRoutes({
   )
 
   return routesOf(NAVIGATION_OPERATIONS, {
-    goToSignIn: redirect(303, (req, _client, res) => returnTo(req, res), 'own-origin'),
+    goToSignIn: redirect(303, returnTo, 'own-origin'),
     beginStepUp: redirect(303, (req, client) => stepUp.importToken(req.query.stateToken, client)),
     followStepUp: followOffered,
     followTokenRedirect: followOffered,

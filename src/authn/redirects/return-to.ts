@@ -7,13 +7,16 @@ import { STATE_FORM } from '../../forward-auth/state-cookie.ts'
 import { checkQuery, parseReturnQuery } from '../../http/query.ts'
 import { type RedirectPrefix, returnTarget } from '../../http/redirect-target.ts'
 import type { Sessions } from '../../session/sessions.ts'
+import type { Client } from '../browser/client.ts'
+import type { createReturnLoops } from './return-loops.ts'
 
 export interface ReturnToOptions {
   readonly allowed: readonly RedirectPrefix[]
   readonly publicOrigin: string
   readonly signInUrl: string
   readonly sessions: Pick<Sessions, 'load' | 'find'>
-  readonly handOver: Pick<HandOver, 'begin'>
+  readonly handOver: Pick<HandOver, 'begin' | 'isApplication'>
+  readonly loops: ReturnType<typeof createReturnLoops>
   readonly now: () => number
 }
 
@@ -33,20 +36,23 @@ export const SIGN_IN_QUERY = z.strictObject({
  * a rule: to the sign-in page, or back if its session suffices by now.
  */
 export function createReturnTo(options: ReturnToOptions) {
-  const { allowed, publicOrigin, signInUrl, sessions, handOver, now } = options
+  const { allowed, publicOrigin, signInUrl, sessions, handOver, loops, now } = options
   const ofPage = new Set(new URL(signInUrl).searchParams.keys())
 
-  return async function returnTo(req: Request, res: Response): Promise<string> {
+  return async function returnTo(req: Request, client: Client, res: Response): Promise<string> {
     const given = Object.entries(parseReturnQuery(req.url)).filter(([name]) => !ofPage.has(name))
-    const { returnTo, handover: stateHash, ...rules } = checkQuery(SIGN_IN_QUERY, Object.fromEntries(given))
+    const query = checkQuery(SIGN_IN_QUERY, Object.fromEntries(given))
+    const { returnTo, handover: stateHash, ...rules } = query
     const target = returnTarget(returnTo, allowed, publicOrigin)
     if (target === undefined) throw invalidField('returnTo: is not among the allowed targets')
     await sessions.load(req, res)
     const found = sessions.find(req)
     if (found !== undefined && deniedByProof(rules, found.session, now()) === undefined) {
-      const callback =
-        stateHash === undefined ? undefined : await handOver.begin(found, { target, stateHash })
-      return callback ?? target
+      const { origin } = new URL(target)
+      const isHandOver = stateHash !== undefined && handOver.isApplication(origin)
+      const kind = isHandOver ? 'hand_over' : origin === publicOrigin ? 'portal' : 'other_host'
+      loops.count(req, res, { kind, query, target, deviceId: client.device.id })
+      return isHandOver ? handOver.begin(found, { target, stateHash }) : target
     }
     const page = new URL(signInUrl)
     page.searchParams.set('returnTo', target)
