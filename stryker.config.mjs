@@ -1,6 +1,6 @@
 /**
  * `npm run mutants`: which changes of the modules that hold the rules no test notices.
- * `MODULE=pam/roles` chooses others.
+ * `npm run mutants -- pam/roles` chooses others (scripts/mutants.mjs).
  */
 const RULES = [
   'authn/transaction',
@@ -19,7 +19,8 @@ const RULES = [
   'pam',
   'http/cross-site',
 ]
-const modules = process.env.MODULE?.split(',') ?? RULES
+const chosen = process.env.MUTATED?.split(',').filter((name) => name !== '') ?? []
+const modules = chosen.length > 0 ? chosen : RULES
 
 /** Tests in other folders. */
 const FURTHER_TESTS = {
