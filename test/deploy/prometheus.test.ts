@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from '@jest/globals'
 import { parser } from '@prometheus-io/lezer-promql'
 import { z } from 'zod'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { collectProcessMetrics, createMetrics } from '../../src/observability/metrics.ts'
 import { readProject, readYaml } from './read-deploy.ts'
 
 const rule = z.strictObject({
@@ -98,7 +98,9 @@ function knownSeries(): ReadonlyMap<string, ReadonlySet<string>> {
     ['up', new Set(TARGET_LABELS)],
     ...records.map((one) => [one.record, new Set<string>()] as const),
   ])
-  for (const metric of createMetrics().registry.getMetricsAsArray()) {
+  const metrics = createMetrics()
+  collectProcessMetrics(metrics)
+  for (const metric of metrics.registry.getMetricsAsArray()) {
     const labels: unknown = Object.getOwnPropertyDescriptor(metric, 'labelNames')?.value
     const names = [...TARGET_LABELS, ...(Array.isArray(labels) ? labels.map(String) : [])]
     if (String(Object.getOwnPropertyDescriptor(metric, 'buckets')?.value ?? '') === '') {
