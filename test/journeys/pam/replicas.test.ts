@@ -9,14 +9,16 @@ import { useRedis } from '../../support/redis-server.ts'
 const REPLICAS = 8
 const USERS = Array.from({ length: 10 }, (_, n) => `user-${n}@example.com`)
 
+/** A busy machine takes longer than a user would wait. */
+const PATIENT = { pageLimits: { maxTotalMs: 600_000 }, maxWaitMs: 600_000 }
+
 const redis = useRedis()
 let brokers: PamBroker[]
 const harness = usePamHarness(
   async ({ pam, replicaOn }) => {
     await redis.client().flushall()
     brokers = []
-    for (let n = 0; n < REPLICAS; n++)
-      brokers.push(await replicaOn(redis, { pageLimits: { maxTotalMs: 600_000 } }))
+    for (let n = 0; n < REPLICAS; n++) brokers.push(await replicaOn(redis, PATIENT))
     for (const login of USERS) pam.control.setUserGroups(login, ['Everyone', 'Security'])
   },
   // the Redis is real, and so are the leases of its locks, which a timer renews
