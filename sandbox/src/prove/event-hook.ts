@@ -1,8 +1,8 @@
 import { createCaller } from './caller.ts'
-import type { EventHookTarget } from './context.ts'
 import { at, isRecord, type Json, listOf } from './json.ts'
 import type { Org, ProofUser } from './org.ts'
 import { startRelay } from './relay.ts'
+import type { EventHookTarget } from './target.ts'
 
 export interface EventHookOptions {
   readonly org: Pick<Org, 'createEventHook'>

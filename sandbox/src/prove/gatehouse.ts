@@ -5,9 +5,9 @@ import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { createBrokerListener, createEmbeddedBroker } from 'gatehouse/broker'
 import type { Caller, Reply } from './caller.ts'
-import type { PamTarget } from './context.ts'
 import { isRecord } from './json.ts'
 import { startRelay } from './relay.ts'
+import type { PamTarget } from './target.ts'
 
 export interface GatehouseOptions {
   readonly orgUrl: string

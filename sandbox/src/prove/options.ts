@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import type { PamTarget } from './context.ts'
+import type { PamTarget } from './target.ts'
 
 export interface ProveOptions {
   readonly sandbox: boolean

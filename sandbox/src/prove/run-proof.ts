@@ -11,7 +11,7 @@ import {
   type Seen,
   unclear,
 } from './check.ts'
-import type { Context, Target } from './context.ts'
+import type { Context } from './context.ts'
 import { startEventHook } from './event-hook.ts'
 import { startGatehouse } from './gatehouse.ts'
 import { NotTestable } from './not-testable.ts'
@@ -22,6 +22,7 @@ import { openPortal } from './portal.ts'
 import { createPseudonyms, type Pseudonyms } from './pseudonyms.ts'
 import { createRecordings, type Recordings } from './recordings.ts'
 import type { RunReport } from './report.ts'
+import type { Target } from './target.ts'
 
 export interface ProofOptions {
   readonly target: Target

@@ -1,8 +1,8 @@
 import { parsePamConfig } from '../pam/pam-config.ts'
 import { createSandbox, type Sandbox } from '../sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig, type UserConfig } from '../sandbox-config.ts'
-import type { Target } from './context.ts'
 import type { Person } from './person.ts'
+import type { Target } from './target.ts'
 
 export interface SandboxTarget {
   readonly target: Target

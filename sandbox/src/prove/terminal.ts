@@ -17,24 +17,20 @@ export interface TerminalOptions {
 
 export function createTerminal({ input, output, signal, onInterrupt }: TerminalOptions): Terminal {
   let lines: Interface | undefined
-  let hasEnded = false
+  let ended: Promise<string> | undefined
 
   function open(): Interface {
     const opened = createInterface({ input, output })
     opened.on('SIGINT', onInterrupt)
-    opened.on('close', () => {
-      hasEnded = true
-    })
+    ended = once(opened, 'close').then(() => '')
     return opened
   }
 
   return {
     async ask(question) {
-      if (hasEnded) return ''
       lines ??= open()
-      const ended = once(lines, 'close', { signal }).then(() => '')
-      ended.catch(() => undefined) // the question rejects, too
-      return (await Promise.race([lines.question(question, { signal }), ended])).trim()
+      const answer = await Promise.race([ended, lines.question(question, { signal })])
+      return answer?.trim() ?? ''
     },
     close() {
       lines?.close()
