@@ -35,7 +35,7 @@ export interface RunningGatehouse {
   readonly url: string
   newBrowser(): Browser
   /** What Gatehouse has sent to the org since the last time. */
-  readonly calls: Awaited<ReturnType<typeof startRelay>>['take']
+  readonly takeCalls: Awaited<ReturnType<typeof startRelay>>['take']
   /** The path and query at the org of a redirect of Gatehouse; undefined if it leads elsewhere. */
   pathAtOrg(location: string): string | undefined
   close(): Promise<void>
@@ -89,7 +89,7 @@ export async function startGatehouse(options: GatehouseOptions): Promise<Running
       const address = `198.51.100.${(browsers % 254) + 1}`
       return { address, send: createBrowser({ url, origin: publicUrl, address, room }) }
     },
-    calls: relay.take,
+    takeCalls: relay.take,
     pathAtOrg: (location) =>
       location.startsWith(`${relay.url}/`) ? location.slice(relay.url.length) : undefined,
     async close() {

@@ -19,7 +19,6 @@ import { createTerminal, type Terminal } from './terminal.ts'
 
 const EX_USAGE = 64
 const INTERRUPTED = 130
-const CALLS_PER_MINUTE = 200
 const POLL_MS = 4000
 const PHONE_GAP_MS = 31_000
 const LOG_LAG_MS = 20_000
@@ -116,9 +115,9 @@ function orgOf(options: ProveOptions, terminal: Terminal): Started {
 }
 
 /** Deletes what an earlier run left: what its folder names, and what the org has by that name. */
-async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<number> {
+async function clean({ org, callsPerMinute }: ProveOptions, folder: OutputFolder): Promise<number> {
   if (org === undefined) return EX_USAGE
-  const { nextTurn } = createPace({ callsPerMinute: CALLS_PER_MINUTE, now: Date.now, pause })
+  const { nextTurn } = createPace({ callsPerMinute, now: Date.now, pause })
   const client = createOrgClient({
     call: createCaller({ origin: org.url, nextTurn, now: Date.now }),
     apiToken: org.apiToken,
@@ -139,7 +138,7 @@ async function clean({ org }: ProveOptions, folder: OutputFolder): Promise<numbe
 }
 
 function targetOf(
-  { org, pam, phone, mailDomain, portalOrigin, eventHook, withPerson }: ProveOptions,
+  { org, pam, phone, mailDomain, portalOrigin, eventHook, callsPerMinute, withPerson }: ProveOptions,
   { ask }: Terminal,
 ): Target {
   if (org === undefined) throw new Error('no org')
@@ -153,7 +152,7 @@ function targetOf(
     portalOrigin,
     eventHook: eventHook && { ...eventHook, waitMs: DELIVERY_WAIT_MS },
     person: withPerson ? createPersonAtTerminal(ask) : undefined,
-    callsPerMinute: CALLS_PER_MINUTE,
+    callsPerMinute,
     phoneGapMs: PHONE_GAP_MS,
     pollMs: POLL_MS,
     settleMs: LOG_LAG_MS,

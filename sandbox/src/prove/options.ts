@@ -13,6 +13,8 @@ export interface ProveOptions {
   readonly mailDomain: string | undefined
   readonly portalOrigin: string | undefined
   readonly eventHook: { readonly url: string; readonly port: number } | undefined
+  /** To an org. */
+  readonly callsPerMinute: number
   readonly only: readonly string[]
   readonly withPerson: boolean
   readonly clean: boolean
@@ -28,6 +30,7 @@ export const USAGE = `gatehouse-prove --this-is-a-test-org [options]   checks wh
   --portal-origin <origin> the origin of the portal's page, a Trusted Origin of the org
   --event-hook-url <url>   the origin, such as of a tunnel, at which the org reaches --event-hook-port on this machine
   --event-hook-port <port> (default: 8189)
+  --calls-per-minute <n>   at most so many calls to the org, from 10 to 200 (default: 200)
   --with-person            asks on the terminal for what arrives
   --output <folder>        for the report (default: gatehouse-proof)
   --clean                  deletes what an earlier run left, and runs no check
@@ -48,6 +51,7 @@ const FLAGS = {
   'portal-origin': { type: 'string' },
   'event-hook-url': { type: 'string' },
   'event-hook-port': { type: 'string', default: '8189' },
+  'calls-per-minute': { type: 'string', default: '200' },
   'with-person': { type: 'boolean', default: false },
   output: { type: 'string', default: 'gatehouse-proof' },
   clean: { type: 'boolean', default: false },
@@ -81,6 +85,7 @@ export function parseOptions(args: readonly string[], env: Env, checkIds: readon
     'mail-domain': mailDomain,
     'portal-origin': portalOrigin,
     'event-hook-url': hookUrl,
+    'calls-per-minute': calls,
     'event-hook-port': hookPort,
   } = flags
   const problems = [
@@ -102,6 +107,9 @@ export function parseOptions(args: readonly string[], env: Env, checkIds: readon
     ...(hookUrl === undefined || isOrigin(hookUrl)
       ? []
       : ['--event-hook-url: expected an origin, such as https://tunnel.example.com']),
+    ...(/^\d{2,3}$/.test(calls) && Number(calls) >= 10 && Number(calls) <= 200
+      ? []
+      : ['--calls-per-minute: expected a number from 10 to 200']),
     ...(/^[1-9]\d{0,4}$/.test(hookPort) && Number(hookPort) < 65_536
       ? []
       : ['--event-hook-port: expected a port']),
@@ -120,6 +128,7 @@ export function parseOptions(args: readonly string[], env: Env, checkIds: readon
     mailDomain,
     portalOrigin,
     eventHook: hookUrl === undefined ? undefined : { url: hookUrl, port: Number(hookPort) },
+    callsPerMinute: Number(calls),
     only,
     withPerson: flags['with-person'],
     clean,

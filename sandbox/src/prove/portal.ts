@@ -13,13 +13,13 @@ export interface PortalReply extends Reply {
 export type Portal = Awaited<ReturnType<typeof openPortal>>
 
 /** Opens the portal as a user does: Gatehouse knows the browser by a cookie from now on. */
-export async function openPortal({ newBrowser, calls, pathAtOrg }: RunningGatehouse) {
+export async function openPortal({ newBrowser, takeCalls, pathAtOrg }: RunningGatehouse) {
   const browser = newBrowser()
 
   async function send(call: Call): Promise<PortalReply> {
-    calls()
+    takeCalls()
     const reply = await browser.send(call)
-    return { ...reply, sent: calls() }
+    return { ...reply, sent: takeCalls() }
   }
 
   const post = (path: string, body: Json, headers: Readonly<Record<string, string>> = {}) =>

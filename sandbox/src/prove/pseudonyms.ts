@@ -111,7 +111,7 @@ export function createPseudonyms(orgOrigin: string): Pseudonyms {
     const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined
     if (kind !== undefined) learn(kind, text)
     for (const [, token = ''] of text.matchAll(
-      /(?:[?&](?:stateToken|token)=|\/qr\/|\/reset_password\/|\/welcome\/|[#&]recovery=)([\w-]{16,})/g,
+      /(?:[?&](?:stateToken|token)=|\/qr\/|\/reset[_-]password\/|\/welcome\/|[#&]recovery=)([\w-]{16,})/g,
     ))
       learn('token', token)
     for (const [id] of text.matchAll(/\b(?:00[a-z]|[a-z]{3})[A-Za-z0-9]{17}\b/g)) learn('id', id)
