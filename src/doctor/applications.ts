@@ -58,6 +58,11 @@ export async function checkApplications(context: DoctorContext): Promise<Finding
 
 export function judgeHandOver({ host, seen, forged, start, callback, publicUrl }: TriedHandOver): Finding {
   const lost = [seen, forged].find(({ answer }) => answer === undefined)
+  if (lost !== undefined && String(lost.response.headers.location).includes(START))
+    return fail(
+      `${host} sends ${lost === seen ? START : CALLBACK} to ${START} again, in a loop`,
+      `The proxy must pass both paths to the broker without asking who is signed in; ${DOCUMENTED}.`,
+    )
   if (lost !== undefined)
     return warn(
       `${host} does not pass ${lost === seen ? START : CALLBACK} to the broker (${outcomeOf(lost)})`,

@@ -510,6 +510,16 @@ test.each<[string, (host: string) => Rewrites, string]>([
     'warn: {host} does not pass /forward-auth/start to the broker (HTTP 404)',
   ],
   [
+    'asks who is signed in before the start',
+    () => ({
+      intercept: async ({ url = '' }, res) => {
+        res.writeHead(302, { location: `/forward-auth/start?returnTo=${url}` }).end()
+        return true
+      },
+    }),
+    'fail: {host} sends /forward-auth/start to /forward-auth/start again, in a loop',
+  ],
+  [
     'does not name its host',
     () => ({ request: () => drop('x-forwarded-host') }),
     'fail: X-Forwarded-Host does not arrive from {host}',

@@ -241,6 +241,10 @@ describe('applications on other hosts', () => {
     expect(cookieOf(OTHER_KEY, KEY).sessionIdIn(request, 'wiki.example.com')).toBe('the id of a session')
     expect(cookieOf(OTHER_KEY).sessionIdIn(request, 'wiki.example.com')).toBeUndefined()
     expect(cookieOf(KEY).sessionIdIn(requestWith('x=1'), 'wiki.example.com')).toBeUndefined()
+    const local = createApplicationCookie({ masterKeys: [KEY], secure: false, sameSite: 'strict' })
+    expect(local.setCookie('id', 'localhost')).toMatch(
+      /^gatehouse-app=[\w-]+; Path=\/; HttpOnly; SameSite=Strict$/,
+    )
   })
 
   test('a state stays for the tabs that open next; a malformed one is replaced', () => {
