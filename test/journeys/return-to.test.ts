@@ -246,13 +246,13 @@ describe('an application on another host of the site', () => {
     const { origin, search, searchParams } = new URL(String(page))
     expect([origin, searchParams.get('returnTo')]).toEqual([PORTAL, PAGE])
     await signedIn(browser)
-    const [, callback] = await redirectOf(browser, `${PORTAL}/signin${search}`)
-    const answer = await browser.open(String(callback))
+    const withCode = await browser.open(`${PORTAL}/signin${search}`)
+    const answer = await browser.open(String(withCode.headers.location))
     expect([answer.status, answer.headers.location]).toEqual([303, PAGE])
     expect(answer.headers['set-cookie']).toEqual([
       expect.stringMatching(/^__Host-gatehouse-app=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/),
     ])
-    for (const { headers } of [start, answer])
+    for (const { headers } of [start, withCode, answer])
       expect([headers['referrer-policy'], headers['cache-control']]).toEqual(['no-referrer', 'no-store'])
 
     const { status, headers } = await browser.ask(`${WIKI}/forward-auth`)
@@ -548,6 +548,19 @@ describe('an application on another host of the site', () => {
       expect((await signIn(PAGE)(victim)).status).toBe(303)
       expect((await signIn(PAGE)(attacker)).status).toBe(403)
     })
+  })
+
+  test('its use keeps the session alive', async () => {
+    const browser = await atWiki()
+    const endOf = async () => {
+      const { json } = await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
+      return Date.parse(Object(json).idleExpiresAt)
+    }
+    const before = [nowMs, await endOf()] as const
+    nowMs += 61_000
+    expect(await statusAt(browser, WIKI)).toBe(200)
+    expect(await endOf()).toBe(before[1] + 61_000)
+    nowMs = before[0]
   })
 
   test('X-Gatehouse-Session is compared with the session of the application’s cookie', async () => {
