@@ -139,7 +139,7 @@ export const HAND_OVER = describe(HAND_OVER_OPERATIONS, {
     ...PAGE,
     summary: 'On an application’s host: complete a hand-over',
     description:
-      'Works once, within a minute, in the browser that began the hand-over. A refused code is used up.',
+      'Works once, within a minute, in the browser that began the hand-over. In another one, the response sets no cookie, so that the browser begins again. The code is used up in any case.',
     cookies: {},
     query: z.object({ code: z.string().meta({ description: 'Set by the broker in `/signin`.' }) }),
     responses: { 303: { description: 'To the target', headers: ['Location', 'Set-Cookie'] } },

@@ -911,8 +911,9 @@ export interface paths {
         };
         /**
          * On an application’s host: complete a hand-over
-         * @description Works once, within a minute, in the browser that began the hand-over. A
-         * refused code is used up.
+         * @description Works once, within a minute, in the browser that began the hand-over. In
+         * another one, the response sets no cookie, so that the browser begins again. The code is
+         * used up in any case.
          */
         get: operations["completeHandOver"];
         put?: never;

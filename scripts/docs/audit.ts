@@ -27,7 +27,8 @@ export const AUDIT_TEXTS: Readonly<Record<AuditEvent, string>> = {
     "an SSO token is redeemed: the browser is redirected to an app with Okta's one-use session token",
   hand_over_completed:
     'the browser comes to the callback of an application’s host, and gets the cookie of that host',
-  hand_over_refused: 'a code of an open session arrives in another browser or at another host; it is used up',
+  hand_over_refused:
+    'a code of an open session arrives in another browser or at another host, or after a sign-in of more than five minutes; it is used up',
   session_bound: 'a browser registers its key, and the session is bound to it',
   bound_session_refused:
     'a request has the cookies of a bound session, but not what only its browser has. Each replica writes one line a minute for each session, reason and address',

@@ -40,7 +40,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
     '`applied` stays 0 although users are suspended in the org: the event hook is not active. `repeated`: Okta delivered an event twice; `ignored`: of another type, failed, or a user’s own recovery; **`unreadable`: [a user may keep a session](operations.md#an-event-of-the-org-cannot-be-read)**',
   sessionRechecks: '`failed`: run the doctor (`authn.users`)',
   handOvers:
-    '`state_wrong`, `other_host`: [a code was used where it is not for](applications.md#applications-on-other-hosts); `state_missing`: a proxy drops the cookies of `/forward-auth/start`; `code_unknown`: a callback that is opened again',
+    '`state_wrong`, `other_host`: [a code was used where it is not for](applications.md#applications-on-other-hosts); many `state_missing`: a proxy drops the cookies of `/forward-auth/start` (a few are normal: sign-ins of more than five minutes); `code_unknown`: a callback that is opened again',
   forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
   appLookups: '`status` 429: a backend calls in a loop, or needs a second name',
   requestsRefused:

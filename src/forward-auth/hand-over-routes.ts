@@ -51,7 +51,8 @@ export function createHandOverRoutes({ publicOrigin, handOver }: HandOverRoutesO
       getRequestContext(req).errorFormat = 'page'
       assertNavigation(req.headers, 'passed-on')
       const { target, setCookie } = await handOver.complete(req)
-      res.append('Set-Cookie', setCookie).status(303).set('Location', target).end()
+      if (setCookie !== undefined) res.append('Set-Cookie', setCookie)
+      res.status(303).set('Location', target).end()
     },
   })
 }

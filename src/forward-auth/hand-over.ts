@@ -88,28 +88,31 @@ export function createHandOver(options: HandOverOptions) {
 
     /**
      * Ends a hand-over: the target, and the `Set-Cookie` header of the application's cookie.
+     * Without it, the browser begins again at the target: its state is another one, or is gone
+     * because the sign-in took longer, or the session has ended. The code is used up in any case.
      *
-     * @throws 401 E0000011, and the code is used up
+     * @throws 401 E0000011 for a code that is unknown or of another host
      */
-    async complete(req: Request): Promise<{ readonly target: string; readonly setCookie: string }> {
+    async complete(
+      req: Request,
+    ): Promise<{ readonly target: string; readonly setCookie: string | undefined }> {
       const host = hostOf(req)
       const state = stateCookie.stateIn(req)
       const handOver = await codes.take(req.query.code)
       const session = handOver && (await sessions.get(handOver.sessionId, handOver.device))
       const problem = judgeCallback({ handOver, state, host })
       const fields = session && { ...auditFields(req, session), host: host.hostname }
-      if (problem !== undefined || handOver === undefined || fields === undefined) {
-        const result = problem ?? 'session_ended'
-        metrics.handOvers.inc({ result })
-        if (fields !== undefined && problem !== undefined && problem !== 'code_unknown')
-          log.audit('hand_over_refused', { ...fields, reason: problem })
-        throw handOverRefused(CALLBACK_CAUSES[result])
-      }
-      metrics.handOvers.inc({ result: 'completed' })
-      log.audit('hand_over_completed', fields)
+      const isCompleted = problem === undefined && fields !== undefined
+      metrics.handOvers.inc({ result: isCompleted ? 'completed' : (problem ?? 'session_ended') })
+      if (isCompleted) log.audit('hand_over_completed', fields)
+      else if (fields !== undefined && problem !== undefined && problem !== 'code_unknown')
+        log.audit('hand_over_refused', { ...fields, reason: problem })
+      if (handOver === undefined || problem === 'other_host')
+        throw handOverRefused(CALLBACK_CAUSES[problem ?? 'code_unknown'])
+      const { target, sessionId } = handOver
       return {
-        target: handOver.target,
-        setCookie: applicationCookie.setCookie(handOver.sessionId, host.hostname),
+        target,
+        setCookie: isCompleted ? applicationCookie.setCookie(sessionId, host.hostname) : undefined,
       }
     },
   }
@@ -122,11 +125,10 @@ const HOST_CAUSES: Readonly<Record<HostProblem, string>> = {
   unknown: 'is no host of RETURN_TO on the site of PUBLIC_URL',
 }
 
-const CALLBACK_CAUSES: Readonly<Record<CallbackProblem | 'session_ended', string>> = {
+const CALLBACK_CAUSES: Readonly<Record<CallbackProblem, string>> = {
   state_missing:
     'cookie: the browser has lost the cookie of /forward-auth/start. It may be older than five minutes; else the proxy must pass Cookie and Set-Cookie at /forward-auth/start and /forward-auth/callback',
   code_unknown: 'code: is unknown, used or older than a minute',
   state_wrong: 'code: is of another browser',
   other_host: 'code: is for another host',
-  session_ended: 'code: the session has ended',
 }

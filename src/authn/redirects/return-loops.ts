@@ -18,9 +18,8 @@ export interface Returns {
 }
 
 /**
- * After so many equal returns in a row, the next one is a loop. A hand-over proves each time that
- * the browser keeps cookies. A link to `/signin` may be clicked several times, and a loop of it has
- * fewer redirects, of which browsers follow about twenty.
+ * After so many equal returns in a row, the next one is a loop. Browsers follow about twenty
+ * redirects, and a hand-over has four. A link to `/signin` may be clicked several times.
  */
 const MAX_RETURNS: Readonly<Record<ReturnKind, number>> = { hand_over: 2, portal: 5, other_host: 5 }
 /** A later return is not caused by the one before. */
@@ -51,7 +50,7 @@ export interface ReturnLoopsOptions {
 /** One return of a browser, to compare it with the last one. */
 export interface Return {
   readonly kind: ReturnKind
-  /** The query of `/signin`. */
+  /** The query of `/signin`, as far as it is the same each time. */
   readonly query: object
   readonly target: string
   readonly deviceId: string
@@ -106,7 +105,7 @@ export function createReturnLoops({ secure, signer, log, metrics, now }: ReturnL
 /** Each names what to set, for the portal's operators. */
 const CAUSES: Readonly<Record<ReturnKind, (target: URL) => string>> = {
   hand_over: ({ host }) =>
-    `X-Forwarded-Host, Cookie: the proxy of ${host} does not accept the sign-in. Its request to /forward-auth needs the Cookie of the browser and the header X-Forwarded-Host: ${host}. The amr and maxAuthAge of its rule must also be in the URL of /forward-auth/start`,
+    `X-Forwarded-Host, Cookie: the proxy of ${host} does not accept the sign-in. Its request to /forward-auth needs the Cookie of the browser and the header X-Forwarded-Host: ${host}; /forward-auth/start and /forward-auth/callback need Cookie and Set-Cookie; the amr and maxAuthAge of its rule must also be in the URL of /forward-auth/start. Or the browser blocks the cookies of ${host}`,
   other_host: ({ host }) =>
     `returnTo: ${host} sends the browser back although the user is signed in. Browsers send the session cookie to the host of PUBLIC_URL only. If ${host} is in RETURN_TO and on the same site, its proxy must send the browser to /forward-auth/start of ${host}, not to /signin`,
   portal: () =>

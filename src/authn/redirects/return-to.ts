@@ -42,7 +42,8 @@ export function createReturnTo(options: ReturnToOptions) {
   return async function returnTo(req: Request, client: Client, res: Response): Promise<string> {
     const given = Object.entries(parseReturnQuery(req.url)).filter(([name]) => !ofPage.has(name))
     const query = checkQuery(SIGN_IN_QUERY, Object.fromEntries(given))
-    const { returnTo, handover: stateHash, ...rules } = query
+    const { handover: stateHash, ...asked } = query
+    const { returnTo, ...rules } = asked
     const target = returnTarget(returnTo, allowed, publicOrigin)
     if (target === undefined) throw invalidField('returnTo: is not among the allowed targets')
     await sessions.load(req, res)
@@ -51,7 +52,8 @@ export function createReturnTo(options: ReturnToOptions) {
       const { origin } = new URL(target)
       const isHandOver = stateHash !== undefined && handOver.isApplication(origin)
       const kind = isHandOver ? 'hand_over' : origin === publicOrigin ? 'portal' : 'other_host'
-      loops.count(req, res, { kind, query, target, deviceId: client.device.id })
+      // the hash is another one each time if the browser loses the state
+      loops.count(req, res, { kind, query: asked, target, deviceId: client.device.id })
       return isHandOver ? handOver.begin(found, { target, stateHash }) : target
     }
     const page = new URL(signInUrl)
