@@ -36,4 +36,6 @@ export default {
   testTimeout: 240_000,
   // many tests wait for processes, pages and stores. Jest reads '200%' as 200 workers
   maxWorkers: 2 * availableParallelism(),
+  // at its end, a worker frees the memory of its files: on busy cores, not within the usual 0.5 s
+  workerGracefulExitTimeout: 30_000,
 }
