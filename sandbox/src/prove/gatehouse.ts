@@ -46,8 +46,8 @@ const CALLS_OF_A_REQUEST = 3
 
 /** A real broker in front of the org, in this process, with nothing outside it. */
 export async function startGatehouse(options: GatehouseOptions): Promise<RunningGatehouse> {
-  const { orgUrl, apiToken, portalOrigin, pam, recoveryAnswerMs, hookSecret, call, room } = options
-  let app: ReturnType<typeof createEmbeddedBroker>['app'] | undefined
+  const { portalOrigin, call, room } = options
+  let app: EmbeddedBroker['app'] | undefined
   const listener = createBrokerListener((req, res) => {
     if (app) app(req, res)
     else res.writeHead(503).end()
@@ -55,10 +55,45 @@ export async function startGatehouse(options: GatehouseOptions): Promise<Running
   const relay = await startRelay({ call })
   const url = `http://localhost:${await listener.listen(0, LOOPBACK)}`
   const publicUrl = portalOrigin ?? url
-  const broker = createEmbeddedBroker({
+  let broker: EmbeddedBroker | undefined
+  const close = async () => {
+    await listener.drain(0)
+    await broker?.close()
+    await relay.close()
+  }
+  try {
+    broker = createBroker(options, { publicUrl, upstreamUrl: relay.url })
+  } catch (error) {
+    await close() // else its listeners keep the process alive
+    throw error
+  }
+  app = broker.app
+  let browsers = 0
+  return {
+    url,
+    newBrowser() {
+      browsers += 1
+      const address = `198.51.100.${(browsers % 254) + 1}`
+      return { address, send: createBrowser({ url, origin: publicUrl, address, room }) }
+    },
+    takeCalls: relay.take,
+    pathAtOrg: (location) =>
+      location.startsWith(`${relay.url}/`) ? location.slice(relay.url.length) : undefined,
+    close,
+  }
+}
+
+type EmbeddedBroker = ReturnType<typeof createEmbeddedBroker>
+
+/** @throws if a variable is not valid */
+function createBroker(
+  { orgUrl, apiToken, pam, recoveryAnswerMs, hookSecret }: GatehouseOptions,
+  { publicUrl, upstreamUrl }: { publicUrl: string; upstreamUrl: string },
+): EmbeddedBroker {
+  return createEmbeddedBroker({
     env: {
       PUBLIC_URL: publicUrl,
-      AUTHN_BASE_URL: relay.url,
+      AUTHN_BASE_URL: upstreamUrl,
       AUTHN_LINK_ORIGINS: orgUrl,
       AUTHN_API_TOKEN: apiToken,
       SSO_REDIRECTS: `${orgUrl}/`,
@@ -80,24 +115,6 @@ export async function startGatehouse(options: GatehouseOptions): Promise<Running
     }),
     logStream: new Writable({ write: (_line, _encoding, done) => done() }),
   })
-  app = broker.app
-  let browsers = 0
-  return {
-    url,
-    newBrowser() {
-      browsers += 1
-      const address = `198.51.100.${(browsers % 254) + 1}`
-      return { address, send: createBrowser({ url, origin: publicUrl, address, room }) }
-    },
-    takeCalls: relay.take,
-    pathAtOrg: (location) =>
-      location.startsWith(`${relay.url}/`) ? location.slice(relay.url.length) : undefined,
-    async close() {
-      await listener.drain(0)
-      await broker.close()
-      await relay.close()
-    },
-  }
 }
 
 const LOOPBACK = '127.0.0.1'

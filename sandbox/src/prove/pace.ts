@@ -10,6 +10,9 @@ export interface Pace {
   room(calls: number): Promise<void>
 }
 
+/** A minute, and more than the time by which calls may reach the org closer together. */
+const WINDOW_MS = 61_000
+
 /** At most `callsPerMinute` in any minute. Undefined: no bound. */
 export function createPace({
   callsPerMinute,
@@ -22,7 +25,7 @@ export function createPace({
     if (callsPerMinute === undefined) return
     // so many of the last ones must be a minute ago
     const before = sentAt.at(calls - 1 - callsPerMinute)
-    const waitMs = before === undefined ? 0 : before + 60_000 - now()
+    const waitMs = before === undefined ? 0 : before + WINDOW_MS - now()
     if (waitMs > 0) await pause(waitMs)
   }
 

@@ -84,6 +84,18 @@ test('a run against an org in another process: proved, interrupted, and cleaned 
   expect(refused.code).toBe(2)
   expect(refused.out).toContain('The run ended early: the org refuses PROVE_API_TOKEN: 401 E0000011')
 
+  const pam = {
+    PROVE_PAM_BASE_URL: 'https://pam.example',
+    PROVE_PAM_KEY_ID: 'id',
+    PROVE_PAM_KEY_SECRET: 'key',
+  }
+  const invalid = await start('prove', ['--this-is-a-test-org', '--output', output], {
+    ...env,
+    ...pam,
+    PROVE_PAM_TEAM: 'not a team!',
+  }).ended
+  expect(invalid).toMatchObject({ code: 2, out: expect.stringContaining('PAM_TEAM: must be a team name') })
+
   const interrupted = proveIt()
   await interrupted.line(/R6/)
   interrupted.child.kill('SIGINT')

@@ -83,7 +83,7 @@ test('a second and a third call wait when a minute has its calls', async () => {
     clock = Math.max(clock, at)
     await nextTurn()
   }
-  expect(pauses).toEqual([40_000, 9_000])
+  expect(pauses).toEqual([41_000, 10_000])
 })
 
 test('room for several calls is waited for, so that none of them waits', async () => {
@@ -99,11 +99,11 @@ test('room for several calls is waited for, so that none of them waits', async (
     await nextTurn()
   }
   await room(2)
-  expect(pauses).toEqual([50_000])
+  expect(pauses).toEqual([51_000])
   for (let n = 0; n < 2; n += 1) await nextTurn()
   expect(pauses).toHaveLength(1)
   await nextTurn()
-  expect(pauses).toEqual([50_000, 10_000])
+  expect(pauses).toEqual([51_000, 10_000])
 })
 
 test('the phone gets its messages one after the other', async () => {
