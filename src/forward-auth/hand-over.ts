@@ -11,7 +11,7 @@ import type { Sessions } from '../session/sessions.ts'
 import type { Store } from '../store/store.ts'
 import { createApplicationCookie } from './application-cookie.ts'
 import { type ApplicationHost, applicationHosts, findHost, type HostProblem } from './application-hosts.ts'
-import { type CallbackProblem, createHandOverCodes, judgeCallback } from './hand-over-codes.ts'
+import { createHandOverCodes, judgeCallback } from './hand-over-codes.ts'
 import { createStateCookie } from './state-cookie.ts'
 
 export interface HandOverOptions {
@@ -107,8 +107,9 @@ export function createHandOver(options: HandOverOptions) {
       if (isCompleted) log.audit('hand_over_completed', fields)
       else if (fields !== undefined && problem !== undefined && problem !== 'code_unknown')
         log.audit('hand_over_refused', { ...fields, reason: problem })
-      if (handOver === undefined || problem === 'other_host')
-        throw handOverRefused(CALLBACK_CAUSES[problem ?? 'code_unknown'])
+      if (handOver === undefined)
+        throw handOverRefused(state === undefined ? CAUSES.stateMissing : CAUSES.codeUnknown)
+      if (problem === 'other_host') throw handOverRefused(CAUSES.otherHost)
       const { target, sessionId } = handOver
       return {
         target,
@@ -125,10 +126,9 @@ const HOST_CAUSES: Readonly<Record<HostProblem, string>> = {
   unknown: 'is no host of RETURN_TO on the site of PUBLIC_URL',
 }
 
-const CALLBACK_CAUSES: Readonly<Record<CallbackProblem, string>> = {
-  state_missing:
+const CAUSES = {
+  stateMissing:
     'cookie: the browser has lost the cookie of /forward-auth/start. It may be older than five minutes; else the proxy must pass Cookie and Set-Cookie at /forward-auth/start and /forward-auth/callback',
-  code_unknown: 'code: is unknown, used or older than a minute',
-  state_wrong: 'code: is of another browser',
-  other_host: 'code: is for another host',
+  codeUnknown: 'code: is unknown, used or older than a minute',
+  otherHost: 'code: is for another host',
 }

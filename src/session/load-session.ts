@@ -55,24 +55,6 @@ export function createLoadSession(options: LoadSessionOptions, { expressStore: s
 }
 
 /**
- * Loads the session of this id into `req.stored`, for a request that has an application's cookie
- * instead of those of the session, the device and the key. It costs what `createLoadSession` does.
- */
-export function createLoadById(
-  { voidTimes, metrics }: Pick<SessionsOptions, 'voidTimes' | 'metrics'>,
-  sessionStore: Pick<SessionStore, 'read'>,
-) {
-  return async (req: Request, id: string): Promise<void> => {
-    const [voidBeforeMs, stored] = await Promise.all([voidTimes.timeFor(id), sessionStore.read(id)])
-    const isValid = stored?.session !== undefined && !voidTimes.isVoid(stored.session, voidBeforeMs)
-    metrics.sessionChecks.inc({ result: isValid ? 'session' : 'no_session' })
-    if (!isValid) return
-    req.stored = stored
-    req.isProved = true
-  }
-}
-
-/**
  * Leaves the record as it is, in the way that express-session documents (`unset: 'keep'`). By
  * itself it would save a session that has changed since it was read, even one that was signed out
  * meanwhile, and hash it twice at the end of each response to find out: a tenth of the CPU time of

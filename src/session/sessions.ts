@@ -3,7 +3,7 @@ import { boundCookieNotRenewed, noSession } from '../errors.ts'
 import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import type { BoundEvidence } from './bound-sessions.ts'
-import { createLoadById, createLoadSession, type LoadSessionOptions } from './load-session.ts'
+import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createSessionOpening } from './open-session.ts'
 import {
   auditFieldsOf,
@@ -26,6 +26,7 @@ export function createSessionRecords(options: SessionsOptions) {
   const isProved = createBindingCheck(options, sessionStore)
   const userSessions = createUserSessions(options, sessionStore)
   const { voidTimes } = options
+  /** Without a session: the record cannot be read. */
   const readValid = async (id: string) => {
     const [voidBeforeMs, stored] = await Promise.all([voidTimes.timeFor(id), sessionStore.read(id)])
     const isVoid = stored?.session !== undefined && voidTimes.isVoid(stored.session, voidBeforeMs)
@@ -34,6 +35,7 @@ export function createSessionRecords(options: SessionsOptions) {
 
   return {
     sessionStore,
+    readValid,
     isProved,
 
     formatTimes: (session: Session) => formatTimes(session, options),
@@ -82,7 +84,6 @@ export function createSessions(records: SessionRecords, options: RequestSessions
 
     /** To be called before `find`, `require` and `refresh`. */
     load: createLoadSession(options, records.sessionStore),
-    loadById: createLoadById(options, records.sessionStore),
   }
 }
 
@@ -126,8 +127,20 @@ function createBindingCheck({ boundSessions }: SessionsOptions, sessionStore: Se
 /** Access to the loaded session of a request. */
 function createRequestSessions(options: RequestSessionsOptions, records: SessionRecords) {
   const { idleMs, boundSessions, metrics, now } = options
-  const { sessionStore, isProved } = records
+  const { sessionStore, readValid, isProved } = records
   const extendAfterMs = Math.min(options.extendEveryMs ?? 60_000, idleMs / 2)
+
+  /**
+   * Loads the session of this id, for a request that has an application's cookie instead of those
+   * of the session, the device and the key. It costs what `load` does.
+   */
+  const loadById = async (req: Request, id: string): Promise<void> => {
+    const found = await readValid(id)
+    metrics.sessionChecks.inc({ result: found?.session === undefined ? 'no_session' : 'session' })
+    if (found?.session === undefined) return
+    req.stored = found
+    req.isProved = true
+  }
 
   /**
    * The session of the session and the device cookie alone: for a sign-out, and for a browser that
@@ -188,7 +201,7 @@ function createRequestSessions(options: RequestSessionsOptions, records: Session
     return session
   }
 
-  return { find, findUnproved, bind, refresh, require }
+  return { loadById, find, findUnproved, bind, refresh, require }
 }
 
 /**
