@@ -24,6 +24,8 @@ const modules = chosen.length > 0 ? chosen : RULES
 
 /** Tests in other folders. */
 const FURTHER_TESTS = {
+  'authn/plan-step': ['authn/recovery/plan-and-decide'],
+  'authn/decide': ['authn/recovery/plan-and-decide', 'authn/redirects/redirect-step'],
   'authn/transaction': ['authn/sanitize/links'],
   'authn/assess-answer': ['authn/decide', 'authn/transaction/transaction'],
   'authn/settle-step': ['authn/run-step'],

@@ -144,8 +144,8 @@ function planImported(request: StateRequest | OperationRequest, before: Transact
     request.kind === 'state' ? request.fields.username !== undefined : plan.proof !== undefined
   if (!sendsCredential) return plan
   const fields = request.kind === 'state' ? withoutCredentials(request.fields) : {}
-  const { attempt, changesPassword } = plan
-  return { ...planState(fields, before), attempt, changesPassword, credential: request }
+  const { attempt, changesPassword, isUserStored } = plan
+  return { ...planState(fields, before, isUserStored), attempt, changesPassword, credential: request }
 }
 
 function withoutCredentials({ username: _login, password: _password, ...fields }: StateFields): StateFields {
@@ -158,14 +158,14 @@ export function planCredential(
   before: Transaction,
   isUserStored = before.userId !== undefined,
 ): SignInPlan {
-  if (request.kind === 'operation') return { ...planOperation(request, before), isUserStored }
+  if (request.kind === 'operation') return planOperation(request, before, isUserStored)
   const { fields } = request
-  if (fields.username === undefined) return { ...planState(fields, before), isUserStored }
-  return { ...planCredentials(fields, fields.username, before), isUserStored }
+  if (fields.username === undefined) return planState(fields, before, isUserStored)
+  return planCredentials(fields, fields.username, before, isUserStored)
 }
 
 /** A request for the transaction's state. */
-function planState(fields: StateFields, before: Transaction): SignInPlan {
+function planState(fields: StateFields, before: Transaction, isUserStored: boolean): SignInPlan {
   const { authenticate } = ENTRY_OPERATIONS
   // if the status changes, the challenged factor was verified, even if not by a step here
   const waitsForFactor = before.status === 'MFA_CHALLENGE' && before.credentialAccepted
@@ -180,17 +180,22 @@ function planState(fields: StateFields, before: Transaction): SignInPlan {
       carriesApiToken: carriesApiToken(authenticate),
     },
     proof: waitsForFactor ? EXTERNAL_FACTOR_PROOF : undefined,
-    isUserStored: before.userId !== undefined,
+    isUserStored,
   }
 }
 
 /** Username and password in a transaction. They identify the user only if Okta awaits them. */
-function planCredentials(fields: StateFields, login: string, before: Transaction): SignInPlan {
+function planCredentials(
+  fields: StateFields,
+  login: string,
+  before: Transaction,
+  isUserStored: boolean,
+): SignInPlan {
   const isAwaited = awaitsCredential('primary', before.status)
   // in an imported transaction, the answer must name the user whose password was sent
   const proof = isUnverifiedImport(before) ? { ...PASSWORD_PROOF, ofLogin: login } : PASSWORD_PROOF
   return {
-    ...planState(fields, before),
+    ...planState(fields, before, isUserStored),
     operation: 'primary',
     attempt: { kind: 'password', operation: 'primary', login },
     login: isAwaited ? login : undefined,
@@ -199,7 +204,7 @@ function planCredentials(fields: StateFields, login: string, before: Transaction
 }
 
 /** An operation in a transaction. */
-function planOperation(request: OperationRequest, before: Transaction): SignInPlan {
+function planOperation(request: OperationRequest, before: Transaction, isUserStored: boolean): SignInPlan {
   const operation = operationOf(request)
   const { query, fields, handle } = request
   const attempted = attemptedStep(request, before)
@@ -223,7 +228,7 @@ function planOperation(request: OperationRequest, before: Transaction): SignInPl
     pollPath: pollPathOf(request),
     endsOtherSessions: endsOtherSessions(operation, fields, before),
     changesPassword: operation.changesPassword,
-    isUserStored: before.userId !== undefined,
+    isUserStored,
   }
 }
 

@@ -335,6 +335,9 @@ describe('the query of the call', () => {
     [['?rememberDevice=true'], '', {}, ''],
     [['?a=b%20c'], '?a=b+c&autoPush=false', { autoPush }, '?a=b%20c&autoPush=false'],
     [['?a=b'], '?a=other', {}, ''],
+    [['?a=1&b=2'], '?a=1', {}, ''],
+    [['?a=1', ''], '?a=1', {}, '?a=1'],
+    [[''], '', { rememberDevice, autoPush: undefined }, '?rememberDevice=true'],
     [['?stateToken=00real'], '?stateToken=00handle', {}, '?stateToken=00real'],
     [['?stateToken=00real'], '', {}, ''],
     [['?a=1', '?a=1&b=2'], '?a=1&b=2', {}, '?a=1&b=2'],
@@ -375,6 +378,14 @@ describe('in an imported transaction', () => {
       attempt: { kind: 'password', operation: 'primary', login: 'ada' },
       credential: request,
       isUserStored: false,
+    })
+  })
+
+  test('credentials follow the state also if they were not awaited by the last answer', () => {
+    const request = stateRequest(CREDENTIALS)
+    expect(plan(request, imported({ status: 'MFA_REQUIRED' }))).toMatchObject({
+      ...requestsState,
+      credential: request,
     })
   })
 
