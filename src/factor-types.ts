@@ -57,3 +57,8 @@ export function parseFactorType(given: unknown): FactorType {
 }
 
 export const FACTOR_TYPE_NAMES = Object.keys(FACTOR_TYPES)
+
+/** Every value that the `amr` of a session can have. */
+export const AUTHENTICATION_METHODS: readonly string[] = [
+  ...new Set(['pwd', 'mfa', ...Object.values(FACTOR_TYPES).map(({ amr }) => amr)]),
+]

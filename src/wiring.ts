@@ -9,6 +9,7 @@ import { createCallLimits } from './bearer-auth/call-limits.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'
+import { AUTHENTICATION_METHODS } from './factor-types.ts'
 import { createHandOver } from './forward-auth/hand-over.ts'
 import { createIdentityTokens } from './forward-auth/identity-token.ts'
 import { createTrustedProxies } from './http/request-context.ts'
@@ -24,6 +25,7 @@ import { createOps } from './ops.ts'
 import { createOrgEvents } from './org-events/create-org-events.ts'
 import { createVoidTimes } from './org-events/void-times.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
+import { ROLES } from './pam/roles.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createRevocation } from './revocation/create-revocation.ts'
 import { type BoundSessionTimes, createBoundSessions } from './session/bound-sessions.ts'
@@ -221,6 +223,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         identityTokens: createIdentityTokens({ masterKeys, issuer: publicUrl.origin, now }),
         jwtAudiences: config.jwtAudiences,
         readAccess: pam?.readAccess,
+        knownValues: { amr: AUTHENTICATION_METHODS, role: ROLES },
+        log,
         now,
       },
       handOver,

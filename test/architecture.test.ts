@@ -36,6 +36,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'crypto',
     'observability',
     'errors',
+    'factor-types',
   ],
   app: [
     'authn',

@@ -19,6 +19,7 @@ import {
   needsAccess,
 } from './forward-auth-rules.ts'
 import type { AccessClaims, IdentityTokens } from './identity-token.ts'
+import { createMistypedRules, type MistypedRules, type MistypedRulesOptions } from './mistyped-rules.ts'
 
 /** The proxy passes them to the application, and must remove them from the client's request. */
 export const IDENTITY_HEADERS = [
@@ -50,7 +51,7 @@ export const KEY_SET_OPERATIONS = {
   getIdentityKeys: { method: 'GET', path: '/.well-known/gatehouse-jwks.json', kind: 'open' },
 } as const satisfies Operations
 
-export interface ForwardAuthOptions {
+export interface ForwardAuthOptions extends MistypedRulesOptions {
   readonly sessions: Pick<Sessions, 'require'>
   readonly identityTokens: IdentityTokens
   /** The values that `aud` may have. */
@@ -68,11 +69,21 @@ export interface ForwardAuthOptions {
  * ignored.
  */
 export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
+  const mistyped = createMistypedRules(options)
+  const parse = (req: Request) => {
+    try {
+      return parseRules(req, options)
+    } catch (error) {
+      mistyped.ofQuery(req, error)
+      throw error
+    }
+  }
   return routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
-      const rules = parseRules(req, options)
+      const rules = parse(req)
       const session = await options.sessions.require(req)
-      const requested = rules === undefined ? undefined : await applyRules(rules, session, req, options)
+      const requested =
+        rules === undefined ? undefined : await applyRules(rules, session, req, { ...options, mistyped })
       setIdentity(res, session) // not before: an error has none of these headers
       if (requested !== undefined) res.set(requested)
       res.end()
@@ -112,8 +123,14 @@ async function applyRules(
   rules: ForwardAuthRules,
   session: Session,
   req: Request,
-  { identityTokens, readAccess, now }: ForwardAuthOptions,
+  { identityTokens, readAccess, mistyped, now }: ForwardAuthOptions & { readonly mistyped: MistypedRules },
 ): Promise<Record<string, string>> {
+  /** Signing in again helps against 401, not against 403. */
+  const refuse = (denied: DeniedBy | undefined, status: 401 | 403) => {
+    if (denied === undefined) return
+    mistyped.ofValue(req, rules, denied)
+    throw ruleNotMet(status, { [DENIED_HEADER]: denied })
+  }
   refuse(deniedByProof(rules, session, now()), 401)
   refuse(deniedByBinding(rules, session), 403)
   const access = needsAccess(rules)
@@ -129,11 +146,6 @@ async function applyRules(
   const requested = requestedHeaders(headers, session, claims)
   if (aud === undefined) return requested
   return { ...requested, 'X-Auth-Request-Jwt': await identityTokens.issue(session, aud, claims) }
-}
-
-/** Signing in again helps against 401, not against 403. */
-function refuse(rule: DeniedBy | undefined, status: 401 | 403): void {
-  if (rule !== undefined) throw ruleNotMet(status, { [DENIED_HEADER]: rule })
 }
 
 function setIdentity(res: ServerResponse, { userId, login, publicId }: Session): void {

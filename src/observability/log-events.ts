@@ -33,6 +33,7 @@ interface LogEvents {
     | 'invalid_forwarded_for'
     | 'origin_not_allowed'
     | 'redirect_loop'
+    | 'forward_auth_rule_mistyped'
     | 'step_up_user_mismatch'
     | 'token_user_mismatch'
     | 'unknown_step'

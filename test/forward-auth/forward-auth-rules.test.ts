@@ -124,6 +124,38 @@ describe('a user with three groups, who signed in two minutes ago', () => {
     expect(await decision(ask(query, ''))).toEqual([400, undefined])
   })
 
+  test('a mistyped rule refuses, and is one warning with the names of its parameters and no value', async () => {
+    const { ask, lines } = await signedIn(async () => ACCESS)
+    const [secret, long] = ['plainly-fake-value', 'x'.repeat(2000)]
+    const wrong: [query: string, refusal: readonly unknown[], reason: string][] = [
+      [`amrr=${secret}`, [400, undefined], 'amrr: unknown parameter'],
+      [
+        `groups=${secret}&Role=${secret}`,
+        [400, undefined],
+        'groups: unknown parameter; Role: unknown parameter',
+      ],
+      [`maxAuthAge=${secret}`, [400, undefined], 'maxAuthAge: must be a whole number of seconds'],
+      [`headers=jwt&aud=${secret}`, [400, undefined], 'aud: must be one of JWT_AUDIENCES'],
+      [`amr=pwd&amr=${secret}`, [401, 'amr'], 'amr: no sign-in has this method'],
+      [`role=end-user`, [403, 'role'], 'role: is no role that Gatehouse knows'],
+      [`${long}=1`, [400, undefined], `${long.slice(0, 100)}: unknown parameter`],
+    ]
+    for (const [query, refusal] of [...wrong, ...wrong]) expect(await decision(ask(query))).toEqual(refusal)
+    for (const query of ['amr=hwk', 'role=resource_admin&role=mistyped', 'amr=pwd', 'role=end_user&group=x'])
+      await ask(query)
+    const warnings = lines().filter(({ event }) => event === 'forward_auth_rule_mistyped')
+    expect(warnings.map(({ level, reason }) => [level, reason])).toEqual(
+      wrong.map(([, , reason]) => ['warn', reason]),
+    )
+    expect(JSON.stringify(lines())).not.toContain(secret)
+    const names = Array.from({ length: 50 }, (_, n) => `${'y'.repeat(90)}${n}=1`)
+    await ask(names.join('&'))
+    for (let n = 0; n < 50; n++) await ask(`x${n}=1`)
+    const all = lines().filter(({ event }) => event === 'forward_auth_rule_mistyped')
+    expect(all).toHaveLength(20)
+    expect(Math.max(...all.map(({ reason }) => String(reason).length))).toBeLessThanOrEqual(300)
+  })
+
   test('headers are sent only if the request asks for them', async () => {
     const { ask } = await signedIn(async () => ACCESS)
     const all = await ask('headers=groups,roles,amr,email,name')

@@ -9,6 +9,7 @@ import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
 import { createStateCookie, hashState } from '../../src/forward-auth/state-cookie.ts'
 import type { Session } from '../../src/session/session.ts'
 import { type Answer, keeper } from '../http/serve.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { GRANT, START, startSessionHarness } from '../session/session-harness.ts'
 import { codePoint } from '../support/code-point.ts'
 
@@ -151,6 +152,8 @@ describe('logins with unusual characters', () => {
       sessions: { require: async () => ({ ...session, ...of }) },
       identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),
       jwtAudiences: [],
+      knownValues: { amr: [], role: [] },
+      log: collectLog().log,
       now: Date.now,
     })
     // the handler reads only the URL

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createForwardAuthRoutes } from '../../src/forward-auth/forward-auth.ts'
 import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
 import { serve } from '../http/serve.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { createTestSession, LOGIN } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
@@ -22,6 +23,8 @@ beforeEach(async () => {
     identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),
     jwtAudiences: [],
     readAccess: harness.broker.readAccess,
+    knownValues: { amr: [], role: [] },
+    log: collectLog().log,
     now: Date.now,
   })
   proxied = await serve({ routes })

@@ -210,6 +210,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     identityTokens: createIdentityTokens({ masterKeys: [FIRST_KEY], issuer: ISSUER, now }),
     jwtAudiences: ['reports', 'billing'],
     readAccess,
+    knownValues: { amr: ['pwd', 'otp', 'hwk', 'mfa'], role: ['end_user', 'resource_admin'] },
+    log,
     now,
   }
   const forwardAuth = Router({ caseSensitive: true, strict: true }) // as the application
