@@ -4,6 +4,11 @@ import { SIGN_IN_QUERY } from '../src/authn/redirects/return-to.ts'
 import { HAND_OVER_OPERATIONS, START_QUERY } from '../src/forward-auth/hand-over-routes.ts'
 import { type Description, describe } from './description.ts'
 
+const REASON_PARAMETER = {
+  description:
+    'The rule of `/forward-auth` that is not met: `X-Auth-Request-Denied` of its answer. Another value, or an empty one, counts as none.',
+}
+
 const PAGE = {
   tag: 'Redirects',
   cookies: { device: 'required' },
@@ -31,7 +36,7 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
     ...PAGE,
     summary: 'Sign in, then return: for a browser that a proxy has found without a session',
     description:
-      'A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`. A URL or path that is not percent-encoded continues to the end of the query. One that is too long, or that servers could read in different ways, falls back to the longest allowed URL with which it begins. Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.',
+      'A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`, or the `reason` is a rule that is not in the query. A URL or path that is not percent-encoded continues to the end of the query. One that is too long, or that servers could read in different ways, falls back to the longest allowed URL with which it begins. Parameters of `SIGN_IN_URL` have no effect, and with `prompt`, `reason` has none; others are refused: 400.',
     cookies: { session: 'used', device: 'used' },
     query: SIGN_IN_QUERY.extend({
       returnTo: z.string().meta({
@@ -39,6 +44,7 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
           'A URL at or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`; or a path of `PUBLIC_URL`.',
         examples: ['https://portal.example.com/app/report?year=2026'],
       }),
+      reason: SIGN_IN_QUERY.shape.reason.meta(REASON_PARAMETER),
       handover: SIGN_IN_QUERY.shape.handover.meta({
         description: 'Set by the broker in `/forward-auth/start`; the sign-in page returns it.',
       }),
@@ -46,7 +52,7 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
     responses: {
       303: {
         description:
-          'To `returnTo` (with `handover`, to `/forward-auth/callback` of its host), or to `SIGN_IN_URL` with both; with `prompt=login` despite a session',
+          'To `returnTo` (with `handover`, to `/forward-auth/callback` of its host), or to `SIGN_IN_URL` with both; despite a session with `prompt=login`, the `reason`, and for `amr` the methods that are missing',
         headers: ['Location', 'Set-Cookie'],
       },
     },
@@ -131,6 +137,7 @@ export const HAND_OVER = describe(HAND_OVER_OPERATIONS, {
         description: 'A URL at or below an entry of `RETURN_TO` on this host, or a path of it.',
         examples: ['https://wiki.example.com/page?x=1'],
       }),
+      reason: START_QUERY.shape.reason.meta(REASON_PARAMETER),
     }),
     responses: { 303: { description: 'To `/signin` of `PUBLIC_URL`', headers: ['Location', 'Set-Cookie'] } },
     errors: { 400: ['E0000001'], 403: ['E0000006'] },

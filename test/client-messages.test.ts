@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { GatehouseError } from 'gatehouse-client'
+import { GatehouseError, readDenial } from 'gatehouse-client'
 import {
   type Catalogue,
   chooseLanguage,
+  describeDenial,
   describeError,
   describePasswordPolicy,
   describeResult,
@@ -26,6 +27,8 @@ import {
   toErrorObject,
   unknownHandle,
 } from '../src/errors.ts'
+import { AUTHENTICATION_METHODS } from '../src/factor-types.ts'
+import { REASON } from '../src/forward-auth/forward-auth-rules.ts'
 import { OKTA_ERRORS } from '../src/okta-errors.ts'
 import { PAM_ERROR_POLICIES } from '../src/pam/upstream/pam-errors.ts'
 
@@ -126,6 +129,34 @@ test.each(CAUSES)('%s has its own message', (_what, error, words, action) => {
   expect(inFull(english)).toMatch(words)
   expect(german?.action).toBe(action)
   expect(inFull(german)).not.toBe(inFull(english))
+})
+
+test.each([
+  ['reason=amr&amr=mfa', { reason: 'amr', amr: ['mfa'] }, /second factor/, 'sign-in-again'],
+  ['reason=amr&amr=hwk&amr=mfa', { reason: 'amr', amr: ['mfa', 'hwk'] }, /security key/, 'sign-in-again'],
+  ['reason=amr&amr=sms', { reason: 'amr', amr: ['sms'] }, /another factor/, 'sign-in-again'],
+  ['reason=amr', { reason: 'amr', amr: [] }, /another factor/, 'sign-in-again'],
+  ['reason=amr&amr=%3Cb%3E&amr=', { reason: 'amr', amr: [] }, /another factor/, 'sign-in-again'],
+  ['reason=age&amr=mfa', { reason: 'age', amr: [] }, /new sign-in/, 'sign-in-again'],
+  ['reason=role', { reason: 'role', amr: [] }, /role/, 'ask-for-help'],
+  ['reason=group', { reason: 'group', amr: [] }, /groups/, 'ask-for-help'],
+  ['reason=bound', { reason: 'bound', amr: [] }, /bound to your device/, 'ask-for-help'],
+])('%s: the user is told why an application refuses the session', (query, denial, words, action) => {
+  const read = readDenial(`?returnTo=x&${query}`)
+  expect([read, readDenial(new URLSearchParams(query))]).toEqual([denial, denial])
+  const [english, german] = (['en', 'de'] as const).map((language) => read && describeDenial(read, language))
+  expect(english).toMatchObject({ action, language: 'en' })
+  expect(inFull(english)).toMatch(words)
+  expect([german?.key, german?.language]).toEqual([english?.key, 'de'])
+  expect(inFull(german)).not.toBe(inFull(english))
+})
+
+test('a reason that Gatehouse does not give is none; those that it gives are known', () => {
+  for (const query of ['', 'reason=', 'reason=Role', 'reason=%3Cb%3E', 'reason=toString', 'amr=mfa'])
+    expect([query, readDenial(query)]).toEqual([query, undefined])
+  for (const reason of REASON.unwrap().unwrap().options) expect(readDenial(`reason=${reason}`)).toBeDefined()
+  const query = AUTHENTICATION_METHODS.map((method) => `&amr=${method}`).join('')
+  expect(readDenial(`reason=amr${query}`)?.amr.toSorted()).toEqual(AUTHENTICATION_METHODS.toSorted())
 })
 
 test('the broken rules of a password policy follow the message, in the language of Okta', () => {

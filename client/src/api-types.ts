@@ -577,10 +577,11 @@ export interface paths {
         /**
          * Sign in, then return: for a browser that a proxy has found without a session
          * @description A browser with a session is redirected to `returnTo` at once, unless `amr`
-         * or `maxAuthAge` is not met, as in `/forward-auth`. A URL or path that is not
-         * percent-encoded continues to the end of the query. One that is too long, or that servers
-         * could read in different ways, falls back to the longest allowed URL with which it begins.
-         * Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.
+         * or `maxAuthAge` is not met, as in `/forward-auth`, or the `reason` is a rule that is not
+         * in the query. A URL or path that is not percent-encoded continues to the end of the
+         * query. One that is too long, or that servers could read in different ways, falls back to
+         * the longest allowed URL with which it begins. Parameters of `SIGN_IN_URL` have no effect,
+         * and with `prompt`, `reason` has none; others are refused: 400.
          */
         get: operations["goToSignIn"];
         put?: never;
@@ -5139,6 +5140,11 @@ export interface operations {
                 returnTo: string;
                 amr?: string | string[];
                 maxAuthAge?: string;
+                /**
+                 * @description The rule of `/forward-auth` that is not met: `X-Auth-Request-Denied`
+                 * of its answer. Another value, or an empty one, counts as none.
+                 */
+                reason?: "amr" | "age" | "role" | "group" | "bound";
                 prompt?: "login";
                 /**
                  * @description Set by the broker in `/forward-auth/start`; the sign-in page returns
@@ -5161,7 +5167,8 @@ export interface operations {
         responses: {
             /**
              * @description To `returnTo` (with `handover`, to `/forward-auth/callback` of its
-             * host), or to `SIGN_IN_URL` with both; with `prompt=login` despite a session
+             * host), or to `SIGN_IN_URL` with both; despite a session with `prompt=login`, the
+             * `reason`, and for `amr` the methods that are missing
              */
             303: {
                 headers: {
@@ -5791,6 +5798,11 @@ export interface operations {
                 returnTo: string;
                 amr?: string | string[];
                 maxAuthAge?: string;
+                /**
+                 * @description The rule of `/forward-auth` that is not met: `X-Auth-Request-Denied`
+                 * of its answer. Another value, or an empty one, counts as none.
+                 */
+                reason?: "amr" | "age" | "role" | "group" | "bound";
             };
             header?: {
                 /**

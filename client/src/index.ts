@@ -7,6 +7,7 @@ export {
   type SignInOptions,
   type SignInStart,
 } from './create-gatehouse.ts'
+export { type Denial, readDenial } from './denial.ts'
 export { GatehouseError } from './gatehouse-error.ts'
 export type { PollOptions } from './poll.ts'
 export { allowedReturnTo } from './return-to.ts'

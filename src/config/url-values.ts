@@ -47,7 +47,7 @@ export const redirectPrefix = base.transform((found) => ({
   pathPrefix: pathOf(found) || '/',
 }))
 
-const OWN_PARAMETERS = ['stateToken', 'returnTo', 'prompt', 'amr', 'maxAuthAge', 'handover']
+const OWN_PARAMETERS = ['stateToken', 'returnTo', 'prompt', 'amr', 'maxAuthAge', 'handover', 'reason']
 
 export const pageUrl = url('an absolute URL without user name', 'username', 'password')
   .refine(

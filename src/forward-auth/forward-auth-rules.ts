@@ -7,8 +7,13 @@ export interface Access {
   readonly roles: readonly string[]
 }
 
+const REASONS = ['amr', 'age', 'role', 'group', 'bound'] as const
+
 /** The rule that refuses a user, in `X-Auth-Request-Denied`. */
-export type DeniedBy = 'amr' | 'age' | 'bound' | 'role' | 'group'
+export type DeniedBy = (typeof REASONS)[number]
+
+/** As the proxy passes it on: maybe empty. Anyone can write it, so another value counts as none. */
+export const REASON = z.enum(REASONS).optional().catch(undefined)
 
 const REQUESTABLE = ['groups', 'roles', 'amr', 'email', 'name', 'jwt'] as const
 const MAX_AGE_SECONDS = 31_536_000
@@ -47,6 +52,13 @@ export const FORWARD_AUTH_RULES = z
     path: ['aud'],
   })
 
+/** The rules in the query of `/signin`. */
+export type SignInRules = z.output<typeof PROOF_RULES> & {
+  readonly reason?: DeniedBy | undefined
+  /** The query is the one of the sign-in page, which sends the browser back. */
+  readonly prompt?: 'login' | undefined
+}
+
 export type ForwardAuthRules = z.output<typeof FORWARD_AUTH_RULES>
 
 export function needsAccess({ role, group, headers }: ForwardAuthRules): boolean {
@@ -59,9 +71,29 @@ export function deniedByProof(
   session: Session,
   nowMs: number,
 ): DeniedBy | undefined {
-  if (!amr.every((method) => session.amr.includes(method))) return 'amr'
+  if (missingMethods({ amr }, session).length > 0) return 'amr'
   const isTooOld = maxAuthAge !== undefined && nowMs - session.authenticatedAtMs > maxAuthAge * 1000
   return isTooOld ? 'age' : undefined
+}
+
+/** Those that a rule `amr` wants and the session does not have. */
+export function missingMethods(
+  { amr = [] }: Pick<z.output<typeof PROOF_RULES>, 'amr'>,
+  session: Session,
+): readonly string[] {
+  return amr.filter((method) => !session.amr.includes(method))
+}
+
+/**
+ * Why the sign-in page must not lead back at once, if it must not. The rules of the query decide; a
+ * rule that is not among them, as `reason` says, unless the browser comes from the sign-in page.
+ */
+export function deniedAtSignIn(query: SignInRules, session: Session, nowMs: number): DeniedBy | undefined {
+  const { reason, prompt, amr, maxAuthAge } = query
+  const denied = deniedByProof(query, session, nowMs)
+  if (denied !== undefined || prompt === 'login') return denied
+  const isMet = (reason === 'amr' && amr !== undefined) || (reason === 'age' && maxAuthAge !== undefined)
+  return isMet ? undefined : reason
 }
 
 /** Of a session that is bound to a key of its browser. */

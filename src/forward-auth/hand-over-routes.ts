@@ -5,7 +5,7 @@ import { checkQuery, parseReturnQuery } from '../http/query.ts'
 import { returnTarget } from '../http/redirect-target.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Operation, type Operations, type Route, routesOf } from '../http/route.ts'
-import { PROOF_RULES } from './forward-auth-rules.ts'
+import { PROOF_RULES, REASON } from './forward-auth-rules.ts'
 import { CALLBACK_PATH, type HandOver } from './hand-over.ts'
 import { hashState } from './state-cookie.ts'
 
@@ -22,7 +22,11 @@ export const HAND_OVER_OPERATIONS = {
 } as const satisfies Operations
 
 /** The rules are those that a user can satisfy by signing in again: `/signin` applies them. */
-export const START_QUERY = z.strictObject({ returnTo: z.string('must occur once'), ...PROOF_RULES.shape })
+export const START_QUERY = z.strictObject({
+  returnTo: z.string('must occur once'),
+  ...PROOF_RULES.shape,
+  reason: REASON,
+})
 
 export interface HandOverRoutesOptions {
   readonly publicOrigin: string
@@ -35,13 +39,14 @@ export function createHandOverRoutes({ publicOrigin, handOver }: HandOverRoutesO
       getRequestContext(req).errorFormat = 'page'
       assertNavigation(req.headers, 'own-origin')
       const { origin, targets } = handOver.hostOf(req)
-      const { returnTo, amr = [], maxAuthAge } = checkQuery(START_QUERY, parseReturnQuery(req.url))
+      const { returnTo, amr = [], maxAuthAge, reason } = checkQuery(START_QUERY, parseReturnQuery(req.url))
       const target = returnTarget(returnTo, targets, origin)
       if (target === undefined) throw invalidField('returnTo: is not among the targets of this host')
       const { state, setCookie } = handOver.stateCookie.ensure(req)
       const signIn = new URL('/signin', publicOrigin)
       for (const method of amr) signIn.searchParams.append('amr', method)
       if (maxAuthAge !== undefined) signIn.searchParams.set('maxAuthAge', String(maxAuthAge))
+      if (reason !== undefined) signIn.searchParams.set('reason', reason)
       signIn.searchParams.set('handover', hashState(state))
       signIn.searchParams.set('returnTo', target)
       res.append('Set-Cookie', setCookie).status(303).set('Location', signIn.href).end()

@@ -325,10 +325,10 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
       ...words('/login https://u:p@portal.example.com/ ftp://portal.example.com https://*.example.com/'),
     ],
     'must be on PUBLIC_URL or on one of ALLOWED_ORIGINS': words('https://a.b/ http://portal.example.com/'),
-    "must have none of stateToken,returnTo,prompt,amr,maxAuthAge,handover in its query: they are the broker's":
+    "must have none of stateToken,returnTo,prompt,amr,maxAuthAge,handover,reason in its query: they are the broker's":
       [
         'https://portal.example.com/?x=1&stateToken=',
-        ...['returnTo', 'prompt', 'amr', 'maxAuthAge', 'handover'].map(
+        ...['returnTo', 'prompt', 'amr', 'maxAuthAge', 'handover', 'reason'].map(
           (name) => `https://portal.example.com/?${name}=x`,
         ),
       ],

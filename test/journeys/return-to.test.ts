@@ -102,28 +102,61 @@ describe('an allowed target', () => {
 describe('a rule of /forward-auth', () => {
   const HOME = 'https://app.example.com/home'
   const back = `&returnTo=${encodeURIComponent(HOME)}`
-  const again = () => `${signInPage(HOME)}&prompt=login`
+  const again = (reason: string) => `${signInPage(HOME)}&prompt=login${reason}`
   beforeAll(() => {
     nowMs += 120_000 // since the sign-in
   })
 
   test.each([
-    ['maxAuthAge=120', 'back'],
-    ['maxAuthAge=119', 'again'],
-    ['amr=pwd&maxAuthAge=121', 'back'],
-    ['amr=hwk&maxAuthAge=121', 'again'],
-    ['prompt=login', 'back'],
+    ['maxAuthAge=120', undefined],
+    ['maxAuthAge=119', '&reason=age'],
+    ['amr=pwd&maxAuthAge=121', undefined],
+    ['amr=hwk&maxAuthAge=121', '&reason=amr&amr=hwk'],
+    ['amr=pwd&amr=mfa&amr=a%26b', '&reason=amr&amr=mfa&amr=a%26b'],
+    ['prompt=login', undefined],
   ])(
-    '%s: a user with a password of two minutes ago goes %s, as after /forward-auth',
-    async (rules, where) => {
-      const to = where === 'back' ? HOME : again()
+    '%s: a user with a password of two minutes ago goes back, or to the page with the reason (%s)',
+    async (rules, reason) => {
+      const to = reason === undefined ? HOME : again(reason)
       expect(await go(user, `?${rules}${back}`)).toEqual([303, to])
       expect(await go(user, `?${rules}&returnTo=${HOME}`)).toEqual([303, to]) // not encoded
       expect(await go(stranger, `?${rules}${back}`)).toEqual([303, signInPage(HOME)])
       if (rules === 'prompt=login') return
-      expect((await user.get(`/forward-auth?${rules}`)).status).toBe(where === 'back' ? 200 : 401)
+      const { status, headers } = await user.get(`/forward-auth?${rules}`)
+      const denied = headers.get('x-auth-request-denied') ?? undefined
+      expect([status, denied]).toEqual(
+        reason === undefined ? [200, undefined] : [401, /reason=(\w+)/.exec(reason)?.[1]],
+      )
     },
   )
+
+  test.each([
+    // what no rule of this URL decides
+    ['reason=role', '&reason=role'],
+    ['reason=group&maxAuthAge=121', '&reason=group'],
+    ['reason=bound', '&reason=bound'],
+    ['reason=amr', '&reason=amr'],
+    ['reason=age&amr=pwd', '&reason=age'],
+    // met by now
+    ['reason=amr&amr=pwd', undefined],
+    ['reason=age&maxAuthAge=121', undefined],
+    ['reason=role&maxAuthAge=119', '&reason=age'],
+    // from the sign-in page
+    ['reason=role&prompt=login', undefined],
+    ['reason=amr&amr=hwk&prompt=login', '&reason=amr&amr=hwk'],
+    // of somebody else
+    ['reason=', undefined],
+    ['reason=Role', undefined],
+    ['reason=%3Cscript%3E', undefined],
+    ['reason=role&reason=role', undefined],
+    ['reason=toString', undefined],
+  ])('%s: the page is told (%s) or the user goes back', async (query, reason) => {
+    const target = `${HOME}?of=${encodeURIComponent(query)}` // another one each time: no loop
+    const to = reason === undefined ? target : `${signInPage(target)}&prompt=login${reason}`
+    expect(await go(user, `?${query}&${encoded(target).slice(1)}`)).toEqual([303, to])
+    expect(await go(user, `?${query}&returnTo=${target}`)).toEqual([303, to])
+    expect(await go(stranger, `?${query}&returnTo=${target}`)).toEqual([303, signInPage(target)])
+  })
 
   test.each([
     'role=end_user',
@@ -147,8 +180,10 @@ test('the sign-in page may open /signin with its own query, that of SIGN_IN_URL 
   const visit = async (browser: Browser, query: string) =>
     (await navigate(browser, `${replica.url}/signin${query}`)).location ?? ''
   const page = new URL(await visit(user, `?amr=hwk&${encoded(target).slice(1)}`))
-  expect(page.href).toBe(`${signInUrl}&${new URLSearchParams({ returnTo: target, prompt: 'login' })}`)
-  expect(await visit(user, page.search)).toBe(target)
+  const told = { returnTo: target, prompt: 'login', reason: 'amr', amr: 'hwk' }
+  expect(page.href).toBe(`${signInUrl}&${new URLSearchParams(told)}`)
+  expect(await visit(user, page.search)).toBe(page.href) // not without the method
+  expect(await visit(user, page.search.replace('&amr=hwk', '').replace('amr', 'role'))).toBe(target)
   expect(await visit(user, `${page.search}&view=2&size=1`)).toBe('')
 })
 
@@ -285,8 +320,24 @@ describe('an application on another host of the site', () => {
     const browser = await signedIn()
     const [, signIn] = await redirectOf(browser, startUrl(PAGE).replace('?', '?amr=hwk&maxAuthAge=60&'))
     const [, page] = await redirectOf(browser, String(signIn))
-    expect(new URL(String(page)).searchParams.get('prompt')).toBe('login')
+    const { searchParams } = new URL(String(page))
+    expect(['prompt', 'reason', 'amr'].map((name) => searchParams.get(name))).toEqual(['login', 'amr', 'hwk'])
     expect(await redirectOf(browser, startUrl(PAGE).replace('?', '?role=admin&'))).toEqual([400, undefined])
+  })
+
+  test('the page of the portal is told why the application refuses the user, and no code is issued', async () => {
+    const browser = await signedIn()
+    const pageFor = async (query: string) => {
+      const [, signIn] = await redirectOf(browser, startUrl(PAGE).replace('?', `?${query}&`))
+      const [status, page] = await redirectOf(browser, String(signIn))
+      const { origin, searchParams } = new URL(String(page))
+      return [status, origin, ...['returnTo', 'prompt', 'reason'].map((name) => searchParams.get(name))]
+    }
+    expect(await pageFor('reason=role')).toEqual([303, PORTAL, PAGE, 'login', 'role'])
+    expect(await pageFor('reason=amr')).toEqual([303, PORTAL, PAGE, 'login', 'amr'])
+    // the user goes on to the application
+    for (const query of ['reason=', 'reason=x', 'amr=pwd&reason=amr'])
+      expect(await pageFor(query)).toEqual([303, WIKI, null, null, null])
   })
 
   test('its cookie is good for /forward-auth of its host and for nothing else', async () => {

@@ -107,6 +107,31 @@ export const ENGLISH: Catalogue = {
     tooManyMessages: ['Too many messages', '{retry}'],
     messagesUsedUp: ['No message can be sent', 'Choose another way, or contact your help desk.'],
 
+    factorNeeded: [
+      'A second factor is needed',
+      'This application needs a sign-in with a second factor. If you are not asked for one, set one up first, or contact your help desk.',
+    ],
+    securityKeyNeeded: [
+      'A security key is needed',
+      'This application needs a sign-in with a security key or a hardware token. If you are not asked for it, set one up first, or contact your help desk.',
+    ],
+    otherMethodNeeded: [
+      'Another way to sign in is needed',
+      'This application does not accept the way in which you signed in. Choose another factor, set one up first, or contact your help desk.',
+    ],
+    roleNeeded: [
+      'You have no access',
+      'You do not have the role that this application needs. Contact your help desk.',
+    ],
+    groupNeeded: [
+      'You have no access',
+      'You are in none of the groups that this application is for. Contact your help desk.',
+    ],
+    boundSessionNeeded: [
+      'Not possible in this browser',
+      'This application needs a session that is bound to your device. Use a browser that can do this, or contact your help desk.',
+    ],
+
     groupsNotAvailable: ['Your groups could not be read', 'Contact your help desk.'],
     groupsNotAvailableNow: ['Your groups cannot be read at the moment', '{retry}'],
     pamDisabled: ['Groups not available', 'Privileged access is turned off for your organization.'],

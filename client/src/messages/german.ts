@@ -164,6 +164,31 @@ export const GERMAN: Catalogue = {
       'Wählen Sie einen anderen Weg, oder wenden Sie sich an Ihren Helpdesk.',
     ],
 
+    factorNeeded: [
+      'Ein zweiter Faktor ist nötig',
+      'Diese Anwendung verlangt eine Anmeldung mit einem zweiten Faktor. Werden Sie nicht danach gefragt, richten Sie zuerst einen ein, oder wenden Sie sich an Ihren Helpdesk.',
+    ],
+    securityKeyNeeded: [
+      'Ein Sicherheitsschlüssel ist nötig',
+      'Diese Anwendung verlangt eine Anmeldung mit einem Sicherheitsschlüssel oder Hardware-Token. Werden Sie nicht danach gefragt, richten Sie zuerst einen ein, oder wenden Sie sich an Ihren Helpdesk.',
+    ],
+    otherMethodNeeded: [
+      'Eine andere Art der Anmeldung ist nötig',
+      'Diese Anwendung akzeptiert die Art nicht, auf die Sie sich angemeldet haben. Wählen Sie einen anderen Faktor, richten Sie zuerst einen ein, oder wenden Sie sich an Ihren Helpdesk.',
+    ],
+    roleNeeded: [
+      'Sie haben keinen Zugang',
+      'Ihnen fehlt die Rolle, die diese Anwendung verlangt. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    groupNeeded: [
+      'Sie haben keinen Zugang',
+      'Sie sind in keiner der Gruppen, für die diese Anwendung ist. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    boundSessionNeeded: [
+      'In diesem Browser nicht möglich',
+      'Diese Anwendung verlangt eine Sitzung, die an Ihr Gerät gebunden ist. Verwenden Sie einen Browser, der das kann, oder wenden Sie sich an Ihren Helpdesk.',
+    ],
+
     groupsNotAvailable: ['Gruppen konnten nicht abgerufen werden', 'Wenden Sie sich an Ihren Helpdesk.'],
     groupsNotAvailableNow: ['Gruppen konnten nicht abgerufen werden', '{retry}'],
     pamDisabled: [

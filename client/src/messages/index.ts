@@ -1,3 +1,4 @@
+import type { Denial } from '../denial.ts'
 import type { GatehouseError } from '../gatehouse-error.ts'
 import type { SessionEnd } from '../session-watch.ts'
 import type { Catalogue } from './catalogue.ts'
@@ -39,6 +40,11 @@ export function describeResult(factorResult: string, language: Language = prefer
 /** `messages(…).describeSessionEnd` in a built-in language. */
 export function describeSessionEnd(reason: SessionEnd, language: Language = preferred()): Message {
   return BUILT_IN[language].describeSessionEnd(reason)
+}
+
+/** `messages(…).describeDenial` in a built-in language. */
+export function describeDenial(denial: Denial, language: Language = preferred()): Message {
+  return BUILT_IN[language].describeDenial(denial)
 }
 
 /** `messages(…).describePasswordPolicy` in a built-in language. */

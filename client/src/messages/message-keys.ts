@@ -1,3 +1,4 @@
+import type { Denial } from '../denial.ts'
 import type { SessionEnd } from '../session-watch.ts'
 
 /** The next action of the user or the page. */
@@ -91,6 +92,13 @@ export const ACTIONS = {
   tooManyMessages: 'retry',
   messagesUsedUp: 'ask-for-help',
 
+  factorNeeded: 'sign-in-again',
+  securityKeyNeeded: 'sign-in-again',
+  otherMethodNeeded: 'sign-in-again',
+  roleNeeded: 'ask-for-help',
+  groupNeeded: 'ask-for-help',
+  boundSessionNeeded: 'ask-for-help',
+
   groupsNotAvailable: 'ask-for-help',
   groupsNotAvailableNow: 'retry',
   pamDisabled: 'ask-for-help',
@@ -142,6 +150,20 @@ export const SESSION_ENDS: Readonly<Record<SessionEnd, MessageKey>> = {
   expired: 'sessionExpired',
   ended: 'sessionEnded',
   replaced: 'newerSignIn',
+}
+
+export const DENIALS: Readonly<Record<Denial['reason'], MessageKey>> = {
+  amr: 'otherMethodNeeded',
+  age: 'signInAgain',
+  role: 'roleNeeded',
+  group: 'groupNeeded',
+  bound: 'boundSessionNeeded',
+}
+
+/** The messages for some of the methods of a denial by `amr`. */
+export const METHODS_NEEDED: { readonly [Method in Denial['amr'][number]]?: MessageKey } = {
+  hwk: 'securityKeyNeeded',
+  mfa: 'factorNeeded',
 }
 
 /** The messages for values of `factorResult` other than `WAITING`. */

@@ -1,12 +1,15 @@
 import type { PasswordPolicy } from '../answers.ts'
+import type { Denial } from '../denial.ts'
 import type { GatehouseError } from '../gatehouse-error.ts'
 import type { SessionEnd } from '../session-watch.ts'
 import type { Catalogue, Plural } from './catalogue.ts'
 import {
   ACTIONS,
   type Action,
+  DENIALS,
   FIELDS,
   GATEHOUSE_CODES,
+  METHODS_NEEDED,
   type MessageKey,
   RESULTS,
   SESSION_ENDS,
@@ -78,6 +81,12 @@ export function messages(catalogue: Catalogue) {
 
     /** The message for the reason that `onSessionEnd` gives. */
     describeSessionEnd: (reason: SessionEnd): Message => messageOf(SESSION_ENDS[reason]),
+
+    /** The message for the reason that `readDenial` gives. */
+    describeDenial({ reason, amr }: Denial): Message {
+      const ofMethod = Object.entries(METHODS_NEEDED).find(([method]) => amr.some((one) => one === method))
+      return messageOf(ofMethod?.[1] ?? DENIALS[reason])
+    },
 
     /** The rules for a new password, from `answer._embedded.policy`. */
     describePasswordPolicy: (policy: PasswordPolicy = {}): (AppliedRule & { readonly text: string })[] =>

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { invalidField } from '../../errors.ts'
-import { deniedByProof, PROOF_RULES } from '../../forward-auth/forward-auth-rules.ts'
+import { deniedAtSignIn, missingMethods, PROOF_RULES, REASON } from '../../forward-auth/forward-auth-rules.ts'
 import type { HandOver } from '../../forward-auth/hand-over.ts'
 import { STATE_FORM } from '../../forward-auth/state-cookie.ts'
 import { checkQuery, parseReturnQuery } from '../../http/query.ts'
@@ -21,12 +21,14 @@ export interface ReturnToOptions {
 }
 
 /**
- * `prompt` has no effect: the sign-in page returns with its own query. `handover`: the hash of the
- * state of a browser that comes from `/forward-auth/start`.
+ * `reason`: the rule that is not met, as far as the proxy tells. `prompt`: the browser returns from
+ * the sign-in page, with the page's own query. `handover`: the hash of the state of a browser that
+ * comes from `/forward-auth/start`.
  */
 export const SIGN_IN_QUERY = z.strictObject({
   returnTo: z.string('must occur once'),
   ...PROOF_RULES.shape,
+  reason: REASON,
   prompt: z.literal('login').optional(),
   handover: z.string().regex(STATE_FORM, 'must be the hash of a state').optional(),
 })
@@ -42,13 +44,14 @@ export function createReturnTo(options: ReturnToOptions) {
   return async function returnTo(req: Request, client: Client, res: Response): Promise<string> {
     const given = Object.entries(parseReturnQuery(req.url)).filter(([name]) => !ofPage.has(name))
     const query = checkQuery(SIGN_IN_QUERY, Object.fromEntries(given))
-    const { handover: stateHash, ...asked } = query
-    const { returnTo, ...rules } = asked
+    const { handover: stateHash, reason: _, ...asked } = query
+    const { returnTo } = asked
     const target = returnTarget(returnTo, allowed, publicOrigin)
     if (target === undefined) throw invalidField('returnTo: is not among the allowed targets')
     await sessions.load(req, res)
     const found = sessions.find(req)
-    if (found !== undefined && deniedByProof(rules, found.session, now()) === undefined) {
+    const denied = found && deniedAtSignIn(query, found.session, now())
+    if (found !== undefined && denied === undefined) {
       const { origin } = new URL(target)
       const isHandOver = stateHash !== undefined && handOver.isApplication(origin)
       const kind = isHandOver ? 'hand_over' : origin === publicOrigin ? 'portal' : 'other_host'
@@ -61,6 +64,9 @@ export function createReturnTo(options: ReturnToOptions) {
     if (stateHash !== undefined) page.searchParams.set('handover', stateHash)
     // OpenID Connect's name for a sign-in despite a session
     if (found !== undefined) page.searchParams.set('prompt', 'login')
+    if (denied !== undefined) page.searchParams.set('reason', denied)
+    if (found !== undefined && denied === 'amr')
+      for (const method of missingMethods(query, found.session)) page.searchParams.append('amr', method)
     return page.href
   }
 }
