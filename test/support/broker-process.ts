@@ -62,7 +62,7 @@ export async function makeBrokerDirectory(tunables: object = {}): Promise<Broker
         ...started,
         port: ports.public,
         url: `http://localhost:${ports.public}`,
-        opsUrl: `http://127.0.0.1:${ports.ops}`,
+        opsUrl: `http://${env.OPS_HOST ?? '127.0.0.1'}:${ports.ops}`,
       }
     },
 
