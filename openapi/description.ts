@@ -123,10 +123,11 @@ export const RESPONSE_HEADERS = {
   },
   'X-Auth-Request-Session': { description: 'The public id of the session.', schema: text },
   'X-Auth-Request-Groups': {
-    description: 'The names of the PAM groups, each percent-encoded UTF-8, comma-separated.',
+    description:
+      'Those PAM groups of the user that the rule names, each percent-encoded UTF-8, comma-separated.',
     schema: text,
   },
-  'X-Auth-Request-Roles': { description: 'The roles of these groups, likewise.', schema: text },
+  'X-Auth-Request-Roles': { description: 'The PAM roles, likewise.', schema: text },
   'X-Auth-Request-Amr': { description: 'The authentication methods, likewise.', schema: text },
   'X-Auth-Request-Email': { description: 'The email address, percent-encoded UTF-8.', schema: text },
   'X-Auth-Request-Name': { description: 'First and last name, percent-encoded UTF-8.', schema: text },

@@ -869,7 +869,11 @@ export interface paths {
          * `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the
          * last sign-in), `bound=required` (the session is bound to a key of the browser; else 403).
          * `headers` names further headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with
-         * `aud`). An unknown parameter is refused: 400.
+         * `aud`). Of groups and roles, they have those that the rule names, and by `showGroups` and
+         * `showRoles`, which change nothing about who is let in, further ones; all names together
+         * have 4,096 bytes. `encoding=utf-8` sends values without percent-encoding, except control
+         * characters, line separators, `%`, white space at both ends, and commas in lists. An
+         * unknown parameter is refused: 400.
          */
         get: operations["forwardAuth"];
         put?: never;
@@ -3404,10 +3408,11 @@ export interface components {
          */
         "X-Gatehouse-Sign-Out": string;
         /**
-         * @description The names of the PAM groups, each percent-encoded UTF-8, comma-separated.
+         * @description Those PAM groups of the user that the rule names, each percent-encoded
+         * UTF-8, comma-separated.
          */
         "X-Auth-Request-Groups": string;
-        /** @description The roles of these groups, likewise. */
+        /** @description The PAM roles, likewise. */
         "X-Auth-Request-Roles": string;
         /** @description The authentication methods, likewise. */
         "X-Auth-Request-Amr": string;
@@ -5734,8 +5739,11 @@ export interface operations {
                 amr?: string | string[];
                 maxAuthAge?: string;
                 bound?: string;
+                showRoles?: string | string[];
+                showGroups?: string | string[];
                 headers?: string;
                 aud?: string;
+                encoding?: string;
             };
             header?: {
                 /**

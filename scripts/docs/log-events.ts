@@ -61,6 +61,8 @@ export const LOG_EVENT_TEXTS: {
       'An application sent a browser with a session to the sign-in again and again (`origin`), and the browser got a page that says why. `reason`: `hand_over` (its proxy passes on no cookie or no `X-Forwarded-Host`, or a rule is missing in the URL), `other_host` (it uses `/signin` instead of `/forward-auth/start`) or `portal`. One line for each origin and reason in ten minutes. → [Find the missing setting](applications.md#a-loop).',
     forward_auth_rule_mistyped:
       'A rule of `/forward-auth` has an unknown parameter or a wrong value and therefore refuses everyone, or names a method (`amr`) or role that Gatehouse does not know and has refused a user. `reason` names the parameters. One line for each `reason` in ten minutes. → Correct the rule in the configuration of the proxy.',
+    forward_auth_names_left_out:
+      'The headers of `/forward-auth` that a location asks for with `rule`, its query, lack names of groups or roles. `reason`: `none_named` (`headers` asks for them, but no `group`, `role`, `showGroups` or `showRoles` names one, so the header is always empty) or `too_large` (for a user with many of those that are named; the rest was left out). One line for each rule and reason in ten minutes. → [Name those that the application needs](applications.md#groups-and-roles), and fewer if they are too large.',
     origin_not_allowed:
       'A page on an origin that is neither `PUBLIC_URL` nor in `ALLOWED_ORIGINS` called the broker. → If it is your page, add its origin to `ALLOWED_ORIGINS`.',
     step_up_user_mismatch: 'A step-up was refused: the open session belongs to another user.',

@@ -64,6 +64,7 @@ export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
   upstreamErrorCode: { meaning: "the upstream's error code" },
   reason: { meaning: 'the reason, from a fixed list', ecs: 'event.reason' },
   userId: { meaning: "Okta's user id", ecs: 'user.id', otel: 'user.id' },
+  rule: { meaning: 'query of `/forward-auth`, shortened' },
   operation: { meaning: 'the step or operation' },
   count: { meaning: 'a number; see the event' },
   name: { meaning: 'a name; see the event' },

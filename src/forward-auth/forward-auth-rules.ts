@@ -15,6 +15,9 @@ export type DeniedBy = (typeof REASONS)[number]
 /** As the proxy passes it on: maybe empty. Anyone can write it, so another value counts as none. */
 export const REASON = z.enum(REASONS).optional().catch(undefined)
 
+/** The query of `/forward-auth` says how header values are encoded. */
+export const HEADER_ENCODINGS = ['percent', 'utf-8'] as const
+
 const REQUESTABLE = ['groups', 'roles', 'amr', 'email', 'name', 'jwt'] as const
 const MAX_AGE_SECONDS = 31_536_000
 
@@ -41,15 +44,28 @@ export const FORWARD_AUTH_RULES = z
     group: texts,
     ...PROOF_RULES.shape,
     bound: text.pipe(z.literal('required', 'must be required')).optional(),
+    showRoles: texts,
+    showGroups: texts,
     headers: text
       .transform((names) => names.split(','))
       .pipe(z.array(z.enum(REQUESTABLE, `must be some of ${REQUESTABLE.join()}`)))
       .default([]),
     aud: text.optional(),
+    encoding: text
+      .pipe(z.enum(HEADER_ENCODINGS, `must be ${HEADER_ENCODINGS.join(' or ')}`))
+      .default('percent'),
   })
   .refine(({ headers, aud }) => headers.includes('jwt') === (aud !== undefined), {
     error: 'belongs to headers=jwt, which needs it',
     path: ['aud'],
+  })
+  .refine(({ headers, showGroups }) => showGroups === undefined || headers.includes('groups'), {
+    error: 'belongs to headers=groups',
+    path: ['showGroups'],
+  })
+  .refine(({ headers, showRoles }) => showRoles === undefined || headers.includes('roles'), {
+    error: 'belongs to headers=roles',
+    path: ['showRoles'],
   })
 
 /** The rules in the query of `/signin`. */
@@ -107,9 +123,12 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
  * A group is named by its id or its name. What looks like an id is one: a group could have another
  * group's id as its name.
  */
+export function hasGroup({ groups }: Access, given: string): boolean {
+  return groups.some(({ id, name }) => given === (UUID.test(given) ? id : name))
+}
+
+/** No parameter whose name begins with `show` changes who is let in. */
 export function deniedByAccess({ role, group }: ForwardAuthRules, access: Access): DeniedBy | undefined {
   if (role?.some((name) => access.roles.includes(name)) === false) return 'role'
-  const isMember = (given: string) =>
-    access.groups.some(({ id, name }) => given === (UUID.test(given) ? id : name))
-  return group?.some(isMember) === false ? 'group' : undefined
+  return group?.some((given) => hasGroup(access, given)) === false ? 'group' : undefined
 }

@@ -18,8 +18,11 @@ import {
   type ForwardAuthRules,
   needsAccess,
 } from './forward-auth-rules.ts'
-import type { AccessClaims, IdentityTokens } from './identity-token.ts'
+import { toHeaderList, toHeaderText } from './header-text.ts'
+import type { IdentityTokens, RequestedClaims } from './identity-token.ts'
+import { createIncompleteHeaders, type IncompleteHeaders } from './incomplete-headers.ts'
 import { createMistypedRules, type MistypedRules, type MistypedRulesOptions } from './mistyped-rules.ts'
+import { selectNamed } from './named-access.ts'
 
 /** The proxy passes them to the application, and must remove them from the client's request. */
 export const IDENTITY_HEADERS = [
@@ -69,12 +72,12 @@ export interface ForwardAuthOptions extends MistypedRulesOptions {
  * ignored.
  */
 export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
-  const mistyped = createMistypedRules(options)
+  const warnings = { mistyped: createMistypedRules(options), incomplete: createIncompleteHeaders(options) }
   const parse = (req: Request) => {
     try {
       return parseRules(req, options)
     } catch (error) {
-      mistyped.ofQuery(req, error)
+      warnings.mistyped.ofQuery(req, error)
       throw error
     }
   }
@@ -83,8 +86,8 @@ export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
       const rules = parse(req)
       const session = await options.sessions.require(req)
       const requested =
-        rules === undefined ? undefined : await applyRules(rules, session, req, { ...options, mistyped })
-      setIdentity(res, session) // not before: an error has none of these headers
+        rules === undefined ? undefined : await applyRules(rules, session, req, { ...options, ...warnings })
+      setIdentity(res, session, rules?.encoding) // not before: an error has none of these headers
       if (requested !== undefined) res.set(requested)
       res.end()
     },
@@ -115,6 +118,11 @@ function parseRules(
   return rules
 }
 
+interface Warnings {
+  readonly mistyped: MistypedRules
+  readonly incomplete: IncompleteHeaders
+}
+
 /**
  * Returns the headers that the request asks for, or throws 401 or 403. The rules that need no
  * look-up are first.
@@ -123,7 +131,7 @@ async function applyRules(
   rules: ForwardAuthRules,
   session: Session,
   req: Request,
-  { identityTokens, readAccess, mistyped, now }: ForwardAuthOptions & { readonly mistyped: MistypedRules },
+  { identityTokens, readAccess, mistyped, incomplete, now }: ForwardAuthOptions & Warnings,
 ): Promise<Record<string, string>> {
   /** Signing in again helps against 401, not against 403. */
   const refuse = (denied: DeniedBy | undefined, status: 401 | 403) => {
@@ -138,44 +146,61 @@ async function applyRules(
     : undefined
   const { groups, roles } = access ?? { groups: [], roles: [] }
   refuse(deniedByAccess(rules, { groups, roles }), 403)
+  const { named, leftOut } = selectNamed(rules, { groups, roles }, sizeInHeaders(rules))
+  incomplete.warn(req, rules, leftOut)
   const { headers, aud } = rules
+  const { email, name } = profileOf(session)
   const claims = {
-    ...(headers.includes('groups') ? { groups: groups.map(({ name }) => name) } : {}),
-    ...(headers.includes('roles') ? { roles } : {}),
+    email: headers.includes('email') ? email : undefined,
+    name: headers.includes('name') ? name : undefined,
+    ...named,
   }
-  const requested = requestedHeaders(headers, session, claims)
+  const requested = requestedHeaders(rules, session, claims)
   if (aud === undefined) return requested
   return { ...requested, 'X-Auth-Request-Jwt': await identityTokens.issue(session, aud, claims) }
 }
 
-function setIdentity(res: ServerResponse, { userId, login, publicId }: Session): void {
+/** The bytes of a name in a list, and of its copy in the token. */
+function sizeInHeaders({ encoding, aud }: ForwardAuthRules) {
+  return (name: string) => {
+    const inToken = aud === undefined ? 0 : Math.ceil((4 / 3) * (Buffer.byteLength(JSON.stringify(name)) + 1))
+    return toHeaderList([name], encoding).length + 1 + inToken
+  }
+}
+
+function setIdentity(
+  res: ServerResponse,
+  { userId, login, publicId }: Session,
+  encoding: ForwardAuthRules['encoding'] = 'percent',
+): void {
   const [user, userName, session] = IDENTITY_HEADERS
-  res.setHeader(user, percentEncode(userId))
-  res.setHeader(userName, percentEncode(login))
+  res.setHeader(user, toHeaderText(userId, encoding))
+  res.setHeader(userName, toHeaderText(login, encoding))
   res.setHeader(session, publicId)
 }
 
 /** Okta's response has no email address, but a login usually is one. */
-function requestedHeaders(
-  wanted: ForwardAuthRules['headers'],
-  { amr, login, profile: { email = login.includes('@') ? login : '', firstName, lastName } }: Session,
-  { groups, roles }: AccessClaims,
-): Record<string, string> {
-  const fullName = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '')
-  const headers = {
-    'X-Auth-Request-Groups': groups,
-    'X-Auth-Request-Roles': roles,
-    'X-Auth-Request-Amr': wanted.includes('amr') ? amr : undefined,
-    'X-Auth-Request-Email': wanted.includes('email') ? [String(email)] : undefined,
-    'X-Auth-Request-Name': wanted.includes('name') ? [fullName.join(' ')] : undefined,
-  } satisfies Partial<Record<(typeof REQUESTED_HEADERS)[number], readonly string[] | undefined>>
-  const given = Object.entries(headers).flatMap(([name, values]) =>
-    values === undefined ? [] : [[name, values.map(percentEncode).join()]],
-  )
-  return Object.fromEntries(given)
+function profileOf({ login, profile: { email, firstName, lastName } }: Session) {
+  const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+  const emailOfLogin = login.includes('@') ? login : undefined
+  const name = [firstName, lastName].filter(isText).join(' ')
+  return { email: isText(email) ? email : emailOfLogin, name: name === '' ? undefined : name }
 }
 
-/** Leaves no line break, comma or non-ASCII byte that a proxy or an application could misread. */
-function percentEncode(text: string): string {
-  return encodeURIComponent(text.toWellFormed()) // a lone surrogate has no UTF-8
+function requestedHeaders(
+  { headers: wanted, encoding }: ForwardAuthRules,
+  { amr }: Session,
+  { email = '', name = '', groups, roles }: RequestedClaims,
+): Record<string, string> {
+  const headers = {
+    'X-Auth-Request-Groups': groups && toHeaderList(groups, encoding),
+    'X-Auth-Request-Roles': roles && toHeaderList(roles, encoding),
+    'X-Auth-Request-Amr': wanted.includes('amr') ? toHeaderList(amr, encoding) : undefined,
+    'X-Auth-Request-Email': wanted.includes('email') ? toHeaderText(email, encoding) : undefined,
+    'X-Auth-Request-Name': wanted.includes('name') ? toHeaderText(name, encoding) : undefined,
+  } satisfies Partial<Record<(typeof REQUESTED_HEADERS)[number], string | undefined>>
+  const given = Object.entries(headers).flatMap(([header, value]) =>
+    value === undefined ? [] : [[header, value]],
+  )
+  return Object.fromEntries(given)
 }

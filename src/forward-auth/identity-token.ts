@@ -3,6 +3,7 @@ import { calculateJwkThumbprint, importJWK, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
 import type { Session } from '../session/session.ts'
+import type { NamedAccess } from './named-access.ts'
 
 export interface IdentityTokensOptions {
   readonly masterKeys: MasterKeys
@@ -11,10 +12,10 @@ export interface IdentityTokensOptions {
   readonly now: () => number
 }
 
-/** Names of groups and roles, as far as the request asks for them. */
-export interface AccessClaims {
-  readonly groups?: readonly string[]
-  readonly roles?: readonly string[]
+/** What the request asks for. */
+export interface RequestedClaims extends NamedAccess {
+  readonly email?: string | undefined
+  readonly name?: string | undefined
 }
 
 export type IdentityTokens = ReturnType<typeof createIdentityTokens>
@@ -43,26 +44,26 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
     /** The JWK Set (RFC 7517) with the public key of each master key. */
     keySet: async () => ({ keys: (await all).map(({ publicJwk }) => publicJwk) }),
 
-    async issue(session: Session, aud: string, access: AccessClaims = {}): Promise<string> {
-      const { userId: sub, publicId: sid, amr, authenticatedAtMs } = session
+    async issue(session: Session, aud: string, requested: RequestedClaims = {}): Promise<string> {
+      const { userId: sub, publicId: sid, login, amr, authenticatedAtMs } = session
       const iat = Math.floor(now() / 1000)
-      const auth_time = Math.floor(authenticatedAtMs / 1000)
-      const name = JSON.stringify([sub, sid, aud, amr, auth_time, access])
-      const last = issued.get(name)
-      if (last !== undefined && iat - last.iat < REUSE_SECONDS && iat >= last.iat) return last.token
       const claims = {
         iss: issuer,
         aud,
         sub,
         sid,
+        preferred_username: login,
         amr,
-        auth_time,
-        ...access,
-        iat,
-        exp: iat + LIFETIME_SECONDS,
+        auth_time: Math.floor(authenticatedAtMs / 1000),
+        ...requested,
       }
+      const name = JSON.stringify(claims)
+      const last = issued.get(name)
+      if (last !== undefined && iat - last.iat < REUSE_SECONDS && iat >= last.iat) return last.token
       const { key, kid } = await newest
-      const token = await new SignJWT(claims).setProtectedHeader({ alg: ALG, typ: 'JWT', kid }).sign(key)
+      const token = await new SignJWT({ ...claims, iat, exp: iat + LIFETIME_SECONDS })
+        .setProtectedHeader({ alg: ALG, typ: 'JWT', kid })
+        .sign(key)
       issued.set(name, { token, iat })
       return token
     },

@@ -34,6 +34,7 @@ interface LogEvents {
     | 'origin_not_allowed'
     | 'redirect_loop'
     | 'forward_auth_rule_mistyped'
+    | 'forward_auth_names_left_out'
     | 'step_up_user_mismatch'
     | 'token_user_mismatch'
     | 'unknown_step'

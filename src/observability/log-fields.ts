@@ -21,6 +21,7 @@ export const LOG_FIELDS = {
   upstreamErrorCode: 'string',
   reason: 'string',
   userId: 'string',
+  rule: 'string',
   operation: 'string',
   count: 'number',
   name: 'string',

@@ -2,8 +2,13 @@ import { createHash, createPublicKey, verify as verifySignature } from 'node:cry
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storeUnavailable } from '../../src/errors.ts'
-import type { Access } from '../../src/forward-auth/forward-auth-rules.ts'
+import {
+  type Access,
+  FORWARD_AUTH_RULES,
+  type ForwardAuthRules,
+} from '../../src/forward-auth/forward-auth-rules.ts'
 import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
+import { selectNamed } from '../../src/forward-auth/named-access.ts'
 import { keeper } from '../http/serve.ts'
 import { GRANT, ISSUER, START, startSessionHarness } from '../session/session-harness.ts'
 
@@ -72,7 +77,12 @@ describe('a user with three groups, who signed in two minutes ago', () => {
     role: ['', 'role=x&role=custom', 'role=x'],
     group: ['', 'group=x&group=finance', 'group=x'],
   }
-  const REQUESTED = ['', 'headers=groups', 'headers=amr,name', 'headers=jwt,roles&aud=reports']
+  const REQUESTED = [
+    '',
+    'headers=groups&showGroups=finance&encoding=utf-8',
+    'headers=amr,name',
+    'headers=jwt,roles&aud=reports&showRoles=x',
+  ]
 
   test.each(REQUESTED)(
     'with %j, every combination of rules: all must be met, and 401 comes before 403',
@@ -116,6 +126,12 @@ describe('a user with three groups, who signed in two minutes ago', () => {
     'headers=jwt&aud=other',
     'headers=jwt&aud=reports&aud=billing',
     'aud=reports',
+    'showGroups=finance',
+    'headers=roles&showGroups=finance',
+    'headers=groups&showGroups=',
+    'headers=groups&showRoles=end_user',
+    'encoding=latin1',
+    'encoding=utf-8&encoding=percent',
     'Role=end_user',
     'role[]=end_user',
   ])('%s: 400', async (query) => {
@@ -158,10 +174,12 @@ describe('a user with three groups, who signed in two minutes ago', () => {
 
   test('headers are sent only if the request asks for them', async () => {
     const { ask } = await signedIn(async () => ACCESS)
-    const all = await ask('headers=groups,roles,amr,email,name')
+    const all = await ask(
+      'headers=groups,roles,amr,email,name&group=finance&showGroups=Ops%2C+Z%C3%BCrich&showRoles=end_user&showRoles=custom',
+    )
     expect(all.headers).toMatchObject({
-      'x-auth-request-groups': `Ops%2C%20Z%C3%BCrich,finance,${POSING}`,
-      'x-auth-request-roles': 'end_user,resource_admin,custom',
+      'x-auth-request-groups': 'finance,Ops%2C%20Z%C3%BCrich',
+      'x-auth-request-roles': 'end_user,custom',
       'x-auth-request-amr': 'pwd,otp,mfa',
       'x-auth-request-email': 'ada%40example.com',
       'x-auth-request-name': 'Ada',
@@ -172,6 +190,105 @@ describe('a user with three groups, who signed in two minutes ago', () => {
     expect(requested.sort()).toEqual(
       ['amr', 'preferred-username', 'session', 'user'].map((name) => `x-auth-request-${name}`),
     )
+  })
+})
+
+describe('of groups and roles, an application learns those that its rule names and the user has', () => {
+  const shown = async (query: string, access = ACCESS) => {
+    const { ask, lines } = await signedIn(async () => access)
+    const { status, headers } = await ask(`${query}&headers=groups,roles,jwt&aud=reports`)
+    const { groups, roles } = decodeJwt(String(headers['x-auth-request-jwt']))
+    const listOf = (name: string) => {
+      const text = String(headers[`x-auth-request-${name}`])
+      return text === '' ? [] : text.split(',').map(decodeURIComponent)
+    }
+    expect([status, groups, roles]).toEqual([200, listOf('groups'), listOf('roles')])
+    const warnings = lines().filter(({ event }) => event === 'forward_auth_names_left_out')
+    return { groups, roles, headers, warnings }
+  }
+
+  test.each([
+    ['group=finance&role=custom', ['finance'], ['custom']],
+    ['group=other&group=finance&role=pam_admin&role=end_user', ['finance'], ['end_user']],
+    ['showGroups=finance&showGroups=Finance&showGroups=other&role=end_user', ['finance'], ['end_user']],
+    ['showGroups=finance&group=Ops%2C+Z%C3%BCrich&showRoles=custom', ['Ops, Zürich', 'finance'], ['custom']],
+    ['group=finance&showGroups=finance&role=custom&showRoles=custom', ['finance'], ['custom']],
+    // a group's name is up to its owner, so a group that the rule names by its id is shown by it
+    [`group=${OPS}&showRoles=pam_admin`, [OPS], []],
+    [`showGroups=${OPS}&showGroups=${POSING}&showRoles=pam_admin`, [OPS], []],
+  ])('%s', async (query, groups, roles) => {
+    expect(await shown(query)).toMatchObject({ groups, roles, warnings: [] })
+  })
+
+  test('encoding=utf-8: a comma or line break in a name does not make it two names', async () => {
+    const names = ['Ops, Zürich', 'a\r\nX-Auth-Request-User: b', '"quoted" \\ 100%', ' edge ']
+    const { ask } = await signedIn(async () => ({
+      groups: names.map((name) => ({ id: '', name })),
+      roles: names,
+    }))
+    const shownNames = names.map(encodeURIComponent).map((name) => `showGroups=${name}&showRoles=${name}`)
+    const { headers } = await ask(`headers=groups,roles&encoding=utf-8&${shownNames.join('&')}`)
+    const list = 'Ops%2C Zürich,a%0D%0AX-Auth-Request-User: b,"quoted" \\ 100%25,%20edge%20'
+    for (const name of ['groups', 'roles'])
+      expect(Buffer.from(String(headers[`x-auth-request-${name}`]), 'latin1').toString()).toBe(list)
+    expect(headers['x-auth-request-user']).toBe('00u1person')
+  })
+
+  test('a user of 250 groups is let in, and gets those', async () => {
+    const many = Array.from({ length: 250 }, (_, n) => ({
+      id: `${n}`,
+      name: `Gruppe "Zürich", ${n}\r\nX: y`,
+    }))
+    const access = { ...ACCESS, groups: [...many, ...ACCESS.groups] }
+    expect(await shown('showGroups=finance&role=custom', access)).toMatchObject({ groups: ['finance'] })
+  })
+
+  test('a rule that asks for groups or roles and names none is a warning, once', async () => {
+    const { ask, lines } = await signedIn(async () => ACCESS)
+    const rules = ['role=custom&headers=groups', 'group=finance&headers=roles', 'role=custom&headers=roles']
+    for (const rule of [...rules, ...rules]) expect((await ask(rule)).status).toBe(200)
+    const warnings = lines().filter(({ event }) => event === 'forward_auth_names_left_out')
+    expect(warnings.map(({ level, reason, rule }) => [level, reason, rule])).toEqual(
+      rules.slice(0, 2).map((rule) => ['warn', 'none_named', rule]),
+    )
+  })
+
+  const NAMES = Array.from({ length: 250 }, (_, n) => `Zürich ${n}`)
+  const MEMBER_OF_ALL: Access = { groups: NAMES.map((name) => ({ id: name, name })), roles: NAMES }
+
+  test('in at most 4 kB: the last names are left out, and a warning names the rule and not the user', async () => {
+    const query = (parameter: string, from: number) =>
+      NAMES.slice(from, from + 125).map((name) => `${parameter}=${encodeURIComponent(name)}`)
+    const rule = [
+      ...query('showGroups', 125),
+      ...query('showRoles', 0),
+      'role=Z%C3%BCrich+249',
+      'group=Z%C3%BCrich+1',
+    ]
+    const { groups, roles, headers, warnings } = await shown(rule.join('&'), MEMBER_OF_ALL)
+    const without = await shown('role=Z%C3%BCrich+0&group=Z%C3%BCrich+0', MEMBER_OF_ALL)
+    const bytesOf = (all: typeof headers) =>
+      ['groups', 'roles', 'jwt'].reduce((sum, name) => sum + String(all[`x-auth-request-${name}`]).length, 0)
+    const bytes = bytesOf(headers) - bytesOf(without.headers)
+    expect(bytes).toBeLessThan(4096)
+    expect(bytes).toBeGreaterThan(3900)
+    expect([groups, roles]).toEqual([
+      ['Zürich 1'],
+      ['Zürich 249', ...NAMES.slice(0, Array.isArray(roles) ? roles.length - 1 : 0)],
+    ])
+    expect(warnings).toMatchObject([{ level: 'warn', reason: 'too_large' }])
+    expect(warnings[0]?.rule).toBe(rule.join('&').slice(0, 300))
+    expect(JSON.stringify(warnings)).not.toMatch(/ada/i)
+  })
+
+  test.each<[parameters: Partial<ForwardAuthRules>, shown: number]>([
+    [{ role: NAMES.slice(0, 64) }, 64],
+    [{ role: NAMES.slice(0, 66) }, 64],
+    [{ role: NAMES.slice(0, 20), showGroups: NAMES.slice(0, 66) }, 64],
+  ])('a name that fits exactly is shown: %#', (parameters, count) => {
+    const rules = { ...FORWARD_AUTH_RULES.parse({ headers: 'groups,roles' }), ...parameters }
+    const { named } = selectNamed(rules, MEMBER_OF_ALL, () => 64)
+    expect([...(named.roles ?? []), ...(named.groups ?? [])]).toHaveLength(count)
   })
 })
 
@@ -230,7 +347,9 @@ describe('headers=jwt', () => {
 
   test('an independent library verifies it with the published keys', async () => {
     const harness = await signedIn(async () => ACCESS)
-    const { headers } = await harness.ask('headers=jwt,groups&aud=reports')
+    const { headers } = await harness.ask(
+      'headers=jwt,groups,email,name&aud=reports&showGroups=Ops%2C+Z%C3%BCrich',
+    )
     const { payload, protectedHeader } = await verify(harness, headers['x-auth-request-jwt'], 'reports')
     expect(protectedHeader).toMatchObject({ alg: 'ES256', typ: 'JWT' })
     const seconds = harness.clock.now / 1000
@@ -241,7 +360,10 @@ describe('headers=jwt', () => {
       sid: headers['x-auth-request-session'],
       amr: GRANT.amr,
       auth_time: START / 1000,
-      groups: ['Ops, Zürich', 'finance', POSING],
+      preferred_username: 'ada@example.com',
+      email: 'ada@example.com',
+      name: 'Ada',
+      groups: ['Ops, Zürich'],
       iat: seconds,
       exp: seconds + 60,
     })
@@ -282,11 +404,12 @@ describe('headers=jwt', () => {
     const others = [
       'headers=jwt&aud=billing',
       'headers=jwt,roles&aud=reports',
-      'headers=jwt,groups&aud=reports',
+      'headers=jwt,groups&aud=reports&showGroups=finance',
+      'headers=jwt,email&aud=reports',
     ]
     const tokens = await Promise.all(others.map(tokenOf))
     access = { ...ACCESS, groups: [] }
-    expect(new Set([first, ...tokens, await tokenOf('headers=jwt,groups&aud=reports')]).size).toBe(5)
+    expect(new Set([first, ...tokens, await tokenOf(others[2] ?? '')]).size).toBe(6)
     harness.clock.now += 1000
     const next = await tokenOf('headers=jwt&aud=reports')
     expect(next).not.toBe(first)

@@ -144,10 +144,10 @@ describe('logins with unusual characters', () => {
     authenticatedAtMs: START,
     lastSeenAtMs: START,
   }
-  const headersFor = async (of: Partial<Session>): Promise<Record<string, string>> => {
+  const headersFor = async (of: Partial<Session>, query = {}): Promise<Record<string, string>> => {
     const headers: Record<string, string> = {}
     const setHeader = (name: string, value: string) => Object.assign(headers, { [name]: value })
-    const res = { setHeader, end: () => undefined }
+    const res = { setHeader, set: () => undefined, end: () => undefined }
     const [route] = createForwardAuthRoutes({
       sessions: { require: async () => ({ ...session, ...of }) },
       identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),
@@ -157,33 +157,44 @@ describe('logins with unusual characters', () => {
       now: Date.now,
     })
     // the handler reads only the URL
-    await route?.handle({ url: PATH } as Request, res as unknown as Response)
+    const url = `${PATH}?${new URLSearchParams(query)}`
+    await route?.handle({ url, query } as Request, res as unknown as Response)
     return headers
   }
 
   test.each([
-    ['zoë@exämple.test', 'zo%C3%AB%40ex%C3%A4mple.test'],
-    ['王小明', '%E7%8E%8B%E5%B0%8F%E6%98%8E'],
-    ['a\r\nSet-Cookie: b=c', 'a%0D%0ASet-Cookie%3A%20b%3Dc'],
-    ['a%0d%0ab', 'a%250d%250ab'],
-    ['a\u0000\u007f\u0085b', 'a%00%7F%C2%85b'],
-    ['a,b;c="d"', 'a%2Cb%3Bc%3D%22d%22'],
-    ['half a\ud83d pair', 'half%20a%EF%BF%BD%20pair'],
-    ['', ''],
-  ])('%j is %s', async (login, header) => {
-    expect((await headersFor({ login }))['X-Auth-Request-Preferred-Username']).toBe(header)
+    ['zoë@exämple.test', 'zo%C3%AB%40ex%C3%A4mple.test', 'zoë@exämple.test'],
+    ['王小明', '%E7%8E%8B%E5%B0%8F%E6%98%8E', '王小明'],
+    ['a\r\nSet-Cookie: b=c', 'a%0D%0ASet-Cookie%3A%20b%3Dc', 'a%0D%0ASet-Cookie: b=c'],
+    ['a%0d%0ab', 'a%250d%250ab', 'a%250d%250ab'],
+    ['a\u0000\u007f\u0085\u2028b', 'a%00%7F%C2%85%E2%80%A8b', 'a%00%7F%C2%85%E2%80%A8b'],
+    ['a,b;c="d"', 'a%2Cb%3Bc%3D%22d%22', 'a,b;c="d"'],
+    ['half a\ud83d pair', 'half%20a%EF%BF%BD%20pair', 'half a\ufffd pair'],
+    [' a\u00a0', '%20a%C2%A0', '%20a%C2%A0'],
+    ['\ta', '%09a', '%09a'],
+    ['', '', ''],
+  ])('%j is %s, with encoding=utf-8 %s', async (login, percent, utf8) => {
+    const name = 'X-Auth-Request-Preferred-Username'
+    expect((await headersFor({ login }))[name]).toBe(percent)
+    expect((await headersFor({ login }, { encoding: 'percent' }))[name]).toBe(percent)
+    const sent = (await headersFor({ login }, { encoding: 'utf-8' }))[name] ?? ''
+    expect(Buffer.from(sent, 'latin1').toString()).toBe(utf8)
   })
 
-  test('any login is sent as visible ASCII without separators, and can be decoded', async () => {
+  test.each([
+    ['percent', /^[A-Za-z0-9%\-_.!~*'()]*$/],
+    ['utf-8', /^[\x21-\x7e\x80-\xff]([\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$|^$/],
+  ])('encoding=%s: a header can carry any login, and decoding gives it', async (encoding, form) => {
+    const decoded = (value = '') => decodeURIComponent(Buffer.from(value, 'latin1').toString())
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: codePoint }),
         fc.string({ unit: codePoint }),
         async (login, userId) => {
-          const headers = await headersFor({ login, userId })
-          for (const value of Object.values(headers)) expect(value).toMatch(/^[A-Za-z0-9%\-_.!~*'()]*$/)
-          expect(decodeURIComponent(headers['X-Auth-Request-Preferred-Username'] ?? '')).toBe(login)
-          expect(decodeURIComponent(headers['X-Auth-Request-User'] ?? '')).toBe(userId)
+          const headers = await headersFor({ login, userId }, { encoding })
+          for (const value of Object.values(headers)) expect(value).toMatch(form)
+          expect(decoded(headers['X-Auth-Request-Preferred-Username'])).toBe(login)
+          expect(decoded(headers['X-Auth-Request-User'])).toBe(userId)
         },
       ),
       { numRuns: 500 },

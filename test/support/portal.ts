@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { parsePamConfig } from 'gatehouse-sandbox/pam/pam-config'
 import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } from './harness.ts'
 import { PORTAL, PROXIES, type ProxyName, WIKI_HOST } from './proxies.ts'
@@ -33,6 +34,9 @@ export interface Arrived {
 
 /** A user whom PAM does not know, with a login that a header cannot contain without encoding. */
 export const ZOE = 'zoë.王@exämple.test'
+
+/** A user in 250 groups with long names, and in one that gives a role. */
+export const MEMBER_OF_MANY = 'marta.groups@example.test'
 
 export const HOOK_SECRET = 'plainly-fake-hook-secret'
 
@@ -70,7 +74,7 @@ export async function startPortal({
   })
   const harness = await startHarness({
     ...options,
-    sandboxConfig: withZoe,
+    sandboxConfig: withUsers,
     env: {
       PUBLIC_URL: PORTAL,
       RETURN_TO: `https://${WIKI_HOST}/`,
@@ -157,10 +161,20 @@ export function cookiesOf({ headers }: PortalResponse): string {
   return (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';', 1)[0]).join('; ')
 }
 
-/** A user who needs only a password, with a non-ASCII login. */
-function withZoe(config: SandboxConfig): SandboxConfig {
+/** Adds users who need only a password. */
+function withUsers(config: SandboxConfig): SandboxConfig {
   const users = config.users.flatMap((person) =>
-    person.login === AMELIA ? [person, { ...person, login: ZOE }] : [person],
+    person.login === AMELIA
+      ? [person, ...[ZOE, MEMBER_OF_MANY].map((login) => ({ ...person, login }))]
+      : [person],
   )
-  return { ...config, users }
+  const many = Array.from({ length: 250 }, (_, n) => ({
+    id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+    name: `Zugänge „Zürich“, Abteilung ${n} – Übergabe der Wartungsgeräte`,
+    roles: [],
+    disconnectedMode: false,
+  }))
+  const pam = parsePamConfig(config.pam)
+  const memberships = { ...pam.users, [MEMBER_OF_MANY]: ['Platform Admins', ...many.map(({ name }) => name)] }
+  return { ...config, users, pam: { ...pam, groups: [...pam.groups, ...many], users: memberships } }
 }
