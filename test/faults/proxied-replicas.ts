@@ -24,7 +24,7 @@ export interface ProxiedReplicasOptions {
   readonly applicationPort?: number
 }
 
-/** The replicas are on two hosts, because Caddy's example has one operations port for all of them. */
+/** The replicas are on two hosts, as Caddy's example has one operations port for all of them. */
 const HOSTS = ['127.0.0.11', '127.0.0.12'] as const
 
 export async function startProxiedReplicas({
