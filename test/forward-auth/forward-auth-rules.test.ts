@@ -367,6 +367,9 @@ describe('headers=jwt', () => {
       iat: seconds,
       exp: seconds + 60,
     })
+    const plain = await harness.ask('headers=jwt&aud=reports')
+    const claims = decodeJwt(String(plain.headers['x-auth-request-jwt']))
+    expect(Object.keys(claims)).toEqual('iss aud sub sid preferred_username amr auth_time iat exp'.split(' '))
     await expect(verify(harness, headers['x-auth-request-jwt'], 'billing')).rejects.toThrow(/aud/)
     harness.clock.now += 60_000
     await expect(verify(harness, headers['x-auth-request-jwt'], 'reports')).rejects.toThrow(/exp/)

@@ -147,7 +147,8 @@ describe('logins with unusual characters', () => {
   const headersFor = async (of: Partial<Session>, query = {}): Promise<Record<string, string>> => {
     const headers: Record<string, string> = {}
     const setHeader = (name: string, value: string) => Object.assign(headers, { [name]: value })
-    const res = { setHeader, set: () => undefined, end: () => undefined }
+    const set = (requested: object) => Object.assign(headers, requested)
+    const res = { setHeader, set, end: () => undefined }
     const [route] = createForwardAuthRoutes({
       sessions: { require: async () => ({ ...session, ...of }) },
       identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),
@@ -179,6 +180,17 @@ describe('logins with unusual characters', () => {
     expect((await headersFor({ login }, { encoding: 'percent' }))[name]).toBe(percent)
     const sent = (await headersFor({ login }, { encoding: 'utf-8' }))[name] ?? ''
     expect(Buffer.from(sent, 'latin1').toString()).toBe(utf8)
+  })
+
+  test('what is not known of the user is an empty header', async () => {
+    const query = { headers: 'email,name' }
+    const [EMAIL, NAME] = ['X-Auth-Request-Email', 'X-Auth-Request-Name']
+    expect(await headersFor({ login: 'ada', profile: {} }, query)).toMatchObject({ [EMAIL]: '', [NAME]: '' })
+    const profile = { firstName: 'Zoë', lastName: 'Li', email: null }
+    expect(await headersFor({ profile }, { ...query, encoding: 'utf-8' })).toMatchObject({
+      [EMAIL]: 'ada@example.com',
+      [NAME]: 'Zo\xc3\xab Li',
+    })
   })
 
   test.each([
