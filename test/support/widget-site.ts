@@ -83,6 +83,7 @@ export interface WidgetSiteOptions {
 export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Promise<WidgetSite> {
   requireWidget()
   const site = express()
+  site.disable('x-powered-by') // with it, writeHead would keep one of several Set-Cookie lines
   site.get('/portal/', (_req, res) => {
     res.set('Content-Security-Policy', POLICY).type('html').send(PAGE)
   })

@@ -204,4 +204,47 @@ describe('the widget, its page on the broker’s origin', () => {
     expect(await widget.done()).toMatchObject({ user: WALTER })
     expect(widget.calls()).toEqual(['POST /api/v1/authn 200', 'POST /api/v1/authn/skip 200'])
   })
+
+  /** What docs/porting-from-okta-auth-js.md says of each function. */
+  test('a ported page with okta-auth-js: what works, and how the rest fails', async () => {
+    const page = await chromium.browser.newPage()
+    await page.clock.install()
+    await page.route('**/ported/', (route) => route.fulfill({ contentType: 'text/html', body: '' }))
+    await page.goto(`${widgets.brokerUrl}/ported/`)
+    await page.addScriptTag({ path: 'node_modules/@okta/okta-auth-js/dist/okta-auth-js.min.js' })
+    await page.evaluate(
+      `void (window.auth = new OktaAuth({ issuer: '${widgets.brokerUrl}', clientId: '0oaportal' }))`,
+    )
+    /** The result as JSON, or the error's code or message. */
+    const call = (code: string) =>
+      page.evaluate(`Promise.resolve().then(() => auth.${code}).then(
+        (value) => JSON.parse(JSON.stringify(value)),
+        ({ errorCode = 'INTERNAL', message }) => errorCode === 'INTERNAL' ? message : errorCode,
+      )`)
+    const credentials = `{ username: '${AMELIA}', password: '${PASSWORD}'`
+    const signedIn = await call(`signInWithCredentials(${credentials} })`)
+    expect(signedIn).toMatchObject({ status: 'SUCCESS' })
+    expect(signedIn).not.toHaveProperty('sessionToken')
+    expect(await call('session.exists()')).toBe(true)
+    expect(await call('session.get()')).toMatchObject({ status: 'ACTIVE', login: AMELIA })
+    expect(await call('isAuthenticated()')).toBe(false)
+    expect(await call('getUser()')).toBe('getUserInfo requires an access token object')
+    expect(await call('token.getWithoutPrompt()')).toBe('E0000007')
+    expect(await call('token.getWithRedirect()')).toBe('E0000007')
+    expect(await call('idx.start()')).toBe('E0000007')
+    expect(await call(`webfinger({ resource: 'acct:${AMELIA}' })`)).toBe('E0000007')
+    const fingerprinted = call(`signInWithCredentials(${credentials}, sendFingerprint: true })`)
+    await page.locator('iframe').waitFor({ state: 'attached' })
+    await page.clock.fastForward(10_000)
+    expect(await page.locator('iframe').count()).toBe(1)
+    await page.clock.fastForward(5000)
+    expect(await fingerprinted).toBe('Fingerprinting timed out')
+    expect(await call('closeSession()')).toBe(true)
+    expect(await call('session.exists()')).toBe(false)
+    expect(await call(`signInWithCredentials(${credentials} })`)).toMatchObject({ status: 'SUCCESS' })
+    await page.evaluate('void auth.signOut()')
+    await page.waitForURL(`${widgets.brokerUrl}/`)
+    expect((await page.context().request.get(`${widgets.brokerUrl}/api/v1/sessions/me`)).status()).toBe(404)
+    await page.close()
+  })
 })
