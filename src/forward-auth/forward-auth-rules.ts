@@ -124,7 +124,8 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
  * group's id as its name.
  */
 export function hasGroup({ groups }: Access, given: string): boolean {
-  return groups.some(({ id, name }) => given === (UUID.test(given) ? id : name))
+  const isId = UUID.test(given)
+  return groups.some(({ id, name }) => given === (isId ? id : name))
 }
 
 /** No parameter whose name begins with `show` changes who is let in. */

@@ -6,10 +6,8 @@ export interface NamedAccess {
   readonly roles?: readonly string[]
 }
 
-/**
- * Of all names together. Servers accept 8 kB or more of headers, cookies and all others included.
- */
-export const MAX_BYTES = 4096
+/** Of all names together. Servers accept at least 8 kB of headers, cookies and others included. */
+const MAX_BYTES = 4096
 
 /**
  * The groups and roles that the rule names and the user has, each as the rule names it: the length
