@@ -1,11 +1,12 @@
 import type { MfaChallenge, MfaRequired, SignInStep } from 'gatehouse-client'
-import { allowedReturnTo, createGatehouse, GatehouseError } from 'gatehouse-client'
-import { describeError, describeResult } from 'gatehouse-client/messages'
+import { allowedReturnTo, createGatehouse, GatehouseError, readDenial } from 'gatehouse-client'
+import { describeDenial, describeError, describeResult, type Message } from 'gatehouse-client/messages'
 
 type Move = () => Promise<SignInStep>
 type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
 const target = allowedReturnTo(new URLSearchParams(location.search).get('returnTo'))
+const denial = readDenial() // why an application refuses the session
 let polling = new AbortController()
 
 function find<Found extends HTMLElement>(selector: string, root: ParentNode = document): Found {
@@ -23,8 +24,9 @@ function show(id: string): HTMLElement {
   return part
 }
 
-function say(title = '', text = '', language = 'en'): void {
-  Object.assign(find('#alert'), { lang: language, textContent: title && `${title}. ${text}` })
+function say(message?: Pick<Message, 'title' | 'text' | 'language'>): void {
+  const textContent = message ? `${message.title}. ${message.text}` : ''
+  Object.assign(find('#alert'), { lang: message?.language ?? 'en', textContent })
 }
 
 /**
@@ -39,9 +41,9 @@ async function run(action: () => Promise<void>): Promise<void> {
     // the user chose another way
     if (error instanceof DOMException && error.name === 'AbortError') return
     if (!(error instanceof GatehouseError)) throw error
-    const { title, text, action, language } = describeError(error)
-    say(title, text, language)
-    if (action === 'restart' || action === 'sign-in') await start()
+    const message = describeError(error)
+    say(message)
+    if (message.action === 'restart' || message.action === 'sign-in') await start()
   }
 }
 
@@ -55,7 +57,10 @@ async function start(): Promise<void> {
   // until Gatehouse has answered: an error does not mean that the user is signed out
   show('unavailable')
   const session = await gatehouse.session()
-  if (!session || location.search.includes('prompt=login')) return void show('password')
+  if (!session || location.search.includes('prompt=login')) {
+    show('password')
+    return session && denial && say(describeDenial(denial))
+  }
   if (target) return location.replace(target)
   show('portal')
   find('#login').textContent = `Signed in as ${session.login}`
@@ -71,7 +76,11 @@ async function showStep(step: SignInStep): Promise<void> {
   else if (step.status === 'SUCCESS') location.replace(step.redirectUrl ?? target ?? '/')
   else {
     show('password')
-    say('Not possible', `This page cannot continue the sign-in (${step.status}).`)
+    say({
+      title: 'Not possible',
+      text: `This page cannot continue the sign-in (${step.status}).`,
+      language: 'en',
+    })
     await step.cancel()
   }
 }

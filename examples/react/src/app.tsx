@@ -6,6 +6,7 @@ import { LanguageSwitch } from './parts/language-switch.tsx'
 import { MessagePlace } from './parts/message-box.tsx'
 import { Screen } from './parts/screen.tsx'
 import { Portal } from './portal/portal.tsx'
+import { Denied } from './sign-in/denied.tsx'
 import { SignIn } from './sign-in/sign-in.tsx'
 
 export function App() {
@@ -37,6 +38,8 @@ function Shown({ view }: { readonly view: View }) {
       )
     case 'sign-in':
       return <SignIn step={view.step} first={view.first} />
+    case 'denied':
+      return <Denied denial={view.denial} session={view.session} />
     case 'portal':
       return <Portal session={view.session} />
   }

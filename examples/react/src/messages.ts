@@ -1,5 +1,11 @@
-import { GatehouseError, type SessionEnd, type SignInStep } from 'gatehouse-client'
-import { type Action, describeError, describeResult, describeSessionEnd } from 'gatehouse-client/messages'
+import { type Denial, GatehouseError, type SessionEnd, type SignInStep } from 'gatehouse-client'
+import {
+  type Action,
+  describeDenial,
+  describeError,
+  describeResult,
+  describeSessionEnd,
+} from 'gatehouse-client/messages'
 import { language, texts } from './language/language.ts'
 
 /** A message for the user. */
@@ -47,6 +53,11 @@ export function resultOf(step: SignInStep): Message | undefined {
   const result = 'result' in step ? step.result : undefined
   if (result === undefined || IN_PROGRESS.has(result)) return undefined
   return { tone: 'error', text: describeResult(result, language).text }
+}
+
+export function denialOf(denial: Denial): Message {
+  const { title, text } = describeDenial(denial, language)
+  return { tone: 'info', title, text }
 }
 
 export function sessionEndOf(reason: SessionEnd): Message {

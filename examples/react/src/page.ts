@@ -1,8 +1,8 @@
-import { allowedReturnTo, type Session, type SignInStep } from 'gatehouse-client'
+import { allowedReturnTo, type Denial, type Session, type SignInStep } from 'gatehouse-client'
 import { useSyncExternalStore } from 'react'
 import { gatehouse, RETURN_TARGETS } from './gatehouse.ts'
 import { texts } from './language/language.ts'
-import { type Message, messageOf, resultOf, sessionEndOf } from './messages.ts'
+import { denialOf, type Message, messageOf, resultOf, sessionEndOf } from './messages.ts'
 import { emptyField, labelled, markField } from './parts/mark-field.ts'
 import { onlyChallenge } from './sign-in/factors.tsx'
 import { forgetUrlParameters, takeUrlParameters } from './url-parameters.ts'
@@ -23,6 +23,7 @@ export type View =
   /** Gatehouse cannot tell whether the user is signed in. */
   | { readonly is: 'unavailable' }
   | { readonly is: 'sign-in'; readonly step: Next; readonly first?: FirstScreen }
+  | { readonly is: 'denied'; readonly denial: Denial; readonly session: Session }
   | { readonly is: 'portal'; readonly session: Session }
 
 /** The first screen of a sign-in within the open session, or of an unlock. */
@@ -79,6 +80,8 @@ export const username = {
 let returnTo: string | undefined
 /** An application wants a newer sign-in, or a further factor. */
 let isPrompted = false
+/** Why the application has refused the session, if it tells. */
+let denial: Denial | undefined
 /** The session within which the user signs in again, and the action that needs it. */
 let again: { readonly id: string; readonly repeat?: (() => Promise<void>) | undefined } | undefined
 
@@ -86,7 +89,9 @@ let again: { readonly id: string; readonly repeat?: (() => Promise<void>) | unde
  * A link of an email starts a sign-in, a step-up continues, and so does a sign-in after a reload.
  */
 export async function start(): Promise<void> {
-  const { activation: token, recovery, stateToken, returnTo: target, prompt } = takeUrlParameters()
+  const parameters = takeUrlParameters()
+  const { activation: token, recovery, stateToken, returnTo: target, prompt } = parameters
+  denial = parameters.denial
   returnTo = allowedReturnTo(target, RETURN_TARGETS)
   isPrompted = prompt === 'login'
   try {
@@ -133,7 +138,8 @@ async function showFirst(message?: Message): Promise<void> {
   try {
     const session = await gatehouse.session()
     if (!session) replace({ is: 'sign-in', step: undefined }, message)
-    else if (isPrompted) signInAgain(session, message ?? { tone: 'info', text: texts.signInAgain })
+    else if (denial && isDenied(denial, session)) replace({ is: 'denied', denial, session }, message)
+    else if (isPrompted) signInAgain(session.login, session, message ?? promptOf(denial))
     else if (returnTo) leave(returnTo)
     else showPortal(session, message)
   } catch (error) {
@@ -141,6 +147,16 @@ async function showFirst(message?: Message): Promise<void> {
   } finally {
     isAsking = false
   }
+}
+
+/** Whether the same user has nothing to gain from a sign-in, at first or after it. */
+function isDenied({ reason, amr }: Denial, session: Session): boolean {
+  if (isPrompted) return reason === 'role' || reason === 'group' || reason === 'bound'
+  return amr.some((method) => !session.amr.includes(method))
+}
+
+function promptOf(denial: Denial | undefined): Message {
+  return denial ? denialOf(denial) : { tone: 'info', text: texts.signInAgain }
 }
 
 function leave(url: string): void {
@@ -154,16 +170,30 @@ function showPortal(session: Session, message?: Message): void {
 }
 
 /** The form, within the open session. @param repeat runs after the sign-in */
-function signInAgain(session: Session, message: Message, repeat?: () => Promise<void>): void {
-  username.keep(session.login)
-  again = { id: session.id, repeat }
+function signInAgain(login: string, { id }: Session, message: Message, repeat?: () => Promise<void>): void {
+  username.keep(login)
+  again = { id, repeat }
   replace({ is: 'sign-in', step: undefined, first: 'again' }, message)
+}
+
+/** Despite the refusal of the application: with another factor, or as another user. */
+export async function signInOtherwise({ reason }: Denial, session: Session): Promise<void> {
+  isPrompted = false
+  signInAgain(reason === 'amr' ? session.login : '', session, promptOf(denial))
+}
+
+/** The user may have access by now. */
+export async function tryAgain(): Promise<void> {
+  denial = undefined
+  isPrompted = false
+  await showFirst()
 }
 
 /** The user does not sign in again. */
 export async function stay(): Promise<void> {
   username.keep('')
   returnTo = undefined
+  denial = undefined
   isPrompted = false
   await showFirst()
 }
@@ -209,7 +239,8 @@ export async function fail(
   const { action, field, details = [], causes, waitSeconds } = message
   if (action === 'sign-in' || action === 'reload') return 0 // `onSessionEnd` tells the user
   const { view } = state
-  if (action === 'sign-in-again' && view.is === 'portal') signInAgain(view.session, message, repeat)
+  if (action === 'sign-in-again' && view.is === 'portal')
+    signInAgain(view.session.login, view.session, message, repeat)
   else if (action === 'unlock') replace({ is: 'sign-in', step: undefined, first: 'unlock' }, message)
   else if (action === 'reset-password') replace({ is: 'sign-in', step: undefined, first: 'forgot' }, message)
   else if (action === 'restart' || action === 'sign-out') await showFirst(message)

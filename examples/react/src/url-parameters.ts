@@ -1,3 +1,5 @@
+import { type Denial, readDenial } from 'gatehouse-client'
+
 /** What the address brought. */
 export interface UrlParameters {
   readonly activation?: string
@@ -7,10 +9,12 @@ export interface UrlParameters {
   readonly returnTo?: string
   /** `login`: the user has to sign in, although a session may be open. */
   readonly prompt?: string
+  /** Why the application refuses the session. */
+  readonly denial?: Denial | undefined
 }
 
 /** They stay in the address, so that a reload keeps them. */
-const KEPT = ['returnTo', 'prompt']
+const KEPT = ['returnTo', 'prompt', 'reason', 'amr']
 /** The query, while the user is at another identity provider, which leads back without it. */
 const LEFT = 'query'
 
@@ -22,10 +26,11 @@ export function takeUrlParameters(): UrlParameters {
   const query = new URLSearchParams(location.search || takeLeft())
   const fragment = new URLSearchParams(location.hash.slice(1))
   const parameters = { ...Object.fromEntries(query), ...Object.fromEntries(fragment) }
+  const denial = readDenial(query)
   for (const name of Object.keys(parameters)) if (!KEPT.includes(name)) query.delete(name)
   const kept = String(query)
   history.replaceState(null, '', location.pathname + (kept && `?${kept}`))
-  return parameters
+  return { ...parameters, denial }
 }
 
 export function forgetUrlParameters(): void {

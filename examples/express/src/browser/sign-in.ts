@@ -1,12 +1,13 @@
 import type { MfaChallenge, MfaRequired, SignInStep } from 'gatehouse-client'
-import { allowedReturnTo, createGatehouse, GatehouseError } from 'gatehouse-client'
-import { describeError, describeResult } from 'gatehouse-client/messages'
+import { allowedReturnTo, createGatehouse, GatehouseError, readDenial } from 'gatehouse-client'
+import { describeDenial, describeError, describeResult, type Message } from 'gatehouse-client/messages'
 
 type Move = () => Promise<SignInStep>
 type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
 const { returnTo, prompt } = Object.fromEntries(new URLSearchParams(location.search))
 const target = allowedReturnTo(returnTo) ?? '/'
+const denial = readDenial() // why an application refuses the session
 let polling = new AbortController()
 
 function find<Found extends HTMLElement>(selector: string, root: ParentNode = document): Found {
@@ -24,8 +25,9 @@ function show(id: string): HTMLElement {
   return part
 }
 
-function say(title = '', text = '', language = 'en'): void {
-  Object.assign(find('#alert'), { lang: language, textContent: title && `${title}. ${text}` })
+function say(message?: Pick<Message, 'title' | 'text' | 'language'>): void {
+  const textContent = message ? `${message.title}. ${message.text}` : ''
+  Object.assign(find('#alert'), { lang: message?.language ?? 'en', textContent })
 }
 
 /**
@@ -40,9 +42,9 @@ async function run(action: () => Promise<void>): Promise<void> {
     // the user chose another way
     if (error instanceof DOMException && error.name === 'AbortError') return
     if (!(error instanceof GatehouseError)) throw error
-    const { title, text, action, language } = describeError(error)
-    say(title, text, language)
-    if (action === 'restart' || action === 'sign-in') await start()
+    const message = describeError(error)
+    say(message)
+    if (message.action === 'restart' || message.action === 'sign-in') await start()
   }
 }
 
@@ -56,8 +58,9 @@ async function start(): Promise<void> {
   // until Gatehouse has answered: an error does not mean that the user is signed out
   show('unavailable')
   const session = await gatehouse.session()
-  if (session && prompt !== 'login') location.replace(target)
-  else show('password')
+  if (session && prompt !== 'login') return location.replace(target)
+  show('password')
+  if (session && denial) say(describeDenial(denial))
 }
 
 /** Shows what the step needs. */
@@ -69,7 +72,11 @@ async function next(step: SignInStep): Promise<void> {
   else if (step.status === 'SUCCESS') location.replace(step.redirectUrl ?? target)
   else {
     show('password')
-    say('Not possible', `This page cannot continue the sign-in (${step.status}).`)
+    say({
+      title: 'Not possible',
+      text: `This page cannot continue the sign-in (${step.status}).`,
+      language: 'en',
+    })
     await step.cancel()
   }
 }
