@@ -1,11 +1,16 @@
 -- For haproxy.cfg: asks Gatehouse which user is signed in, and removes Gatehouse's cookies from requests to other
 -- servers and from their responses.
 
--- The headers of the request that Gatehouse needs. HAProxy has already written X-Forwarded-For and X-Request-Id.
-local ASKED_WITH = { "cookie", "x-gatehouse-session", "secure-session-skipped", "x-forwarded-for", "x-request-id" }
+-- The headers of the request that Gatehouse needs. HAProxy has already written X-Forwarded-For, X-Forwarded-Host and
+-- X-Request-Id.
+local ASKED_WITH = {
+  "cookie", "x-gatehouse-session", "secure-session-skipped", "x-forwarded-for", "x-forwarded-host", "x-request-id",
+}
 
--- Requests the URL in its argument and sets txn.auth_status: 200 (with txn.auth_user, txn.auth_login, txn.auth_session
--- and txn.auth_groups), 401, 403, 409, or 0 if Gatehouse did not answer in time.
+-- Requests the URL in its argument with the rule in txn.rule, and sets txn.auth_status: 200 (with txn.auth_user,
+-- txn.auth_login, txn.auth_session and txn.auth_groups), 401 and 403 (with txn.auth_denied: the rule that is not met),
+-- 409, or 0 if Gatehouse did not answer in time. Sets txn.auth_proof: what of the rule a user can meet by signing in
+-- again, each with `&`.
 core.register_action("check-session", { "http-req" }, function(txn, url)
   local received = txn.http:req_get_headers()
   local headers = {}
@@ -16,11 +21,17 @@ core.register_action("check-session", { "http-req" }, function(txn, url)
       headers[name] = values
     end
   end
+  local rule, proof = txn:get_var("txn.rule") or "", ""
+  for part in rule:gmatch("[^&]+") do
+    if part:find("^amr=") or part:find("^maxAuthAge=") then proof = proof .. part .. "&" end
+  end
   -- timeout: more than store.commandTimeoutMs
-  local response = core.httpclient():get({ url = url, headers = headers, timeout = 5000 })
+  local response = core.httpclient():get({ url = url .. "?" .. rule, headers = headers, timeout = 5000 })
   local identity = response and response.headers or {}
   local function value(name) return identity[name] and identity[name][0] or "" end
   txn:set_var("txn.auth_status", response and response.status or 0)
+  txn:set_var("txn.auth_proof", proof)
+  txn:set_var("txn.auth_denied", value("x-auth-request-denied"))
   txn:set_var("txn.auth_user", value("x-auth-request-user"))
   txn:set_var("txn.auth_login", value("x-auth-request-preferred-username"))
   txn:set_var("txn.auth_session", value("x-auth-request-session"))
@@ -31,6 +42,8 @@ local OWN = {
   ["__Host-gatehouse"] = true,
   ["__Host-gatehouse-device"] = true,
   ["__Host-gatehouse-bound"] = true,
+  ["__Host-gatehouse-app"] = true,
+  ["__Host-gatehouse-app-state"] = true,
   ["__Host-Http-gatehouse"] = true,
   ["__Host-Http-gatehouse-device"] = true,
   ["gatehouse"] = true,

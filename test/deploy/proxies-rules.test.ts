@@ -9,7 +9,7 @@ import {
   startPortal,
   ZOE,
 } from '../support/portal.ts'
-import { PORTAL, type ProxyName, SIGN_IN } from '../support/proxies.ts'
+import { PORTAL, type ProxyName, signInFor } from '../support/proxies.ts'
 
 /**
  * The rule of the proxy examples, `role=resource_admin&maxAuthAge=3600&headers=groups` with a group
@@ -37,7 +37,8 @@ describe.each(NAMES)('%s', (name) => {
   async function open(cookie: string, ask: Parameters<Portal['open']>[1] = {}) {
     const before = portal.arrived.length
     const { status, headers } = await portal.open(cookie, ask)
-    return { status, location: headers.location, arrived: portal.arrived.slice(before) }
+    const denied = headers['x-auth-request-denied']
+    return { status, denied, location: headers.location, arrived: portal.arrived.slice(before) }
   }
 
   test('an application can fetch the keys that verify X-Auth-Request-Jwt', async () => {
@@ -71,11 +72,18 @@ describe.each(NAMES)('%s', (name) => {
     expect(headerOf(arrived[0], 'x-auth-request-groups')).toBe('Platform%20Admins')
   })
 
-  test('a user without the role gets 403 and is not sent to the sign-in page', async () => {
+  test('a user without the role gets a page of the portal that is told so, a fetch 403 with the reason', async () => {
     const cookie = await portal.signIn(ZOE)
-    const refused = { status: 403, location: undefined, arrived: [] }
-    expect(await open(cookie)).toEqual(refused)
-    expect(await open(cookie, { headers: NAVIGATION })).toEqual(refused)
+    expect(await open(cookie)).toEqual({ status: 403, denied: 'role', location: undefined, arrived: [] })
+    const opened = await open(cookie, { headers: NAVIGATION, path: '/app/x?y=1' })
+    const location = `${signInFor('role')}${PORTAL}/app/x?y=1`
+    expect(opened).toMatchObject({ status: 302, location, arrived: [] })
+    const { headers } = await portal.proxy.ask({
+      path: location.slice(PORTAL.length),
+      headers: ['Cookie', cookie, ...NAVIGATION, 'Sec-Fetch-Dest', 'document'],
+    })
+    const page = new URL(String(headers.location))
+    expect([page.origin + page.pathname, page.searchParams.get('reason')]).toEqual([`${PORTAL}/`, 'role'])
   })
 
   test('an hour after the password, the user signs in again and is let in', async () => {
@@ -85,10 +93,10 @@ describe.each(NAMES)('%s', (name) => {
       expect((await open(cookie)).status).toBe(200)
     }
     nowMs += 11 * MINUTE_MS
-    expect(await open(cookie)).toEqual({ status: 401, location: undefined, arrived: [] })
-    expect(await open(cookie, { headers: NAVIGATION, path: '/app/x?y=1&z=2' })).toEqual({
+    expect(await open(cookie)).toEqual({ status: 401, denied: 'age', location: undefined, arrived: [] })
+    expect(await open(cookie, { headers: NAVIGATION, path: '/app/x?y=1&z=2' })).toMatchObject({
       status: 302,
-      location: `${SIGN_IN}${PORTAL}/app/x?y=1&z=2`,
+      location: `${signInFor('age')}${PORTAL}/app/x?y=1&z=2`,
       arrived: [],
     })
     const again = await portal.proxy.ask({

@@ -84,20 +84,39 @@ test.each([
   expect(urls.length).toBeGreaterThanOrEqual(count)
 })
 
+/** A rule of the examples, whatever the order of its parameters. */
+const parsed = (rule: string) => [...new URLSearchParams(rule.replaceAll(/["']/g, ''))].map(String).toSorted()
+
+const RULES = [...read('nginx.conf').matchAll(/set \$rule (\S+);/g)].map(([, rule = '']) => parsed(rule))
+
+test('nginx.conf has an application on the portal’s host, one with one rule and one with three', () => {
+  expect(RULES).toHaveLength(5)
+  for (const rule of RULES) {
+    const query = rule.map((parameter) => parameter.split(','))
+    expect(() => FORWARD_AUTH_RULES.parse(Object.fromEntries(query))).not.toThrow()
+  }
+})
+
 describe('the examples that no test runs', () => {
   const rulesIn = (name: string) =>
-    [...read(name).matchAll(/\/forward-auth\?([^\s;]+)/g)].map(([, rule]) => rule)
-  const signInIn = (name: string) => [...read(name).matchAll(/\/signin\?([^\s=]+=\d+&returnTo=)/g)].at(0)?.[1]
+    [...read(name).matchAll(/\/forward-auth\?([^\s;]+)/g)].map(([, rule = '']) => parsed(rule))
 
-  test.each(['envoy.yaml', 'traefik.yaml', 'envoy-gateway.yaml'])('%s has the rule of nginx.conf', (name) => {
-    const [rule] = rulesIn('nginx.conf')
-    expect(rulesIn(name)).toEqual([rule])
-    expect(() => FORWARD_AUTH_RULES.parse(Object.fromEntries(new URLSearchParams(rule)))).not.toThrow()
+  test.each([
+    ['envoy.yaml', 1],
+    ['traefik.yaml', 3],
+    ['envoy-gateway.yaml', 1],
+  ])('%s has %d of the rules of nginx.conf', (name, count) => {
+    const rules = rulesIn(name)
+    expect(rules).toHaveLength(count)
+    expect(rules).toContainEqual(RULES[0])
+    for (const rule of rules) expect(RULES).toContainEqual(rule)
   })
 
-  test.each(['envoy.yaml', 'traefik.yaml'])('%s leads to /signin as nginx.conf does', (name) => {
+  test.each(['envoy.yaml', 'traefik.yaml'])('%s leads to the sign-in with what a sign-in meets', (name) => {
     expect(parse(read(name), { merge: true })).toBeInstanceOf(Object)
-    expect(signInIn('nginx.conf')).toMatch(/^maxAuthAge=/)
-    expect(signInIn(name)).toBe(signInIn('nginx.conf'))
+    const proofOf = (rule: readonly string[]) => rule.filter((one) => /^(amr|maxAuthAge),/.test(one))
+    const urls = [...read(name).matchAll(/\/(?:signin|forward-auth\/start)\?(\S*?)returnTo=https:/g)]
+    const proofs = urls.map(([, query = '']) => proofOf(parsed(query)))
+    expect(proofs).toEqual(rulesIn(name).map(proofOf))
   })
 })

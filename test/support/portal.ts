@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { parsePamConfig } from 'gatehouse-sandbox/pam/pam-config'
 import type { SandboxConfig } from 'gatehouse-sandbox/sandbox-config'
 import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } from './harness.ts'
-import { PORTAL, PROXIES, type ProxyName, WIKI_HOST } from './proxies.ts'
+import { PORTAL, PROXIES, type ProxyName, REPORTS_HOST, WIKI_HOST } from './proxies.ts'
 import { type PortalRequest, type PortalResponse, type RunningProxy, startProxy } from './proxy.ts'
 
 /**
@@ -77,7 +77,7 @@ export async function startPortal({
     sandboxConfig: withUsers,
     env: {
       PUBLIC_URL: PORTAL,
-      RETURN_TO: `https://${WIKI_HOST}/`,
+      RETURN_TO: `https://${WIKI_HOST}/,https://${REPORTS_HOST}/`,
       TRUST_PROXY: '127.0.0.1',
       EVENT_HOOK_SECRET: HOOK_SECRET,
       APP_TOKENS: `portal:${APP_TOKEN}`,

@@ -5,12 +5,15 @@ import type { Certificates } from './redis-certificates.ts'
 /** The host of PUBLIC_URL in the files of `deploy/proxies/`. */
 export const PORTAL_HOST = 'portal.example.com'
 export const PORTAL = `https://${PORTAL_HOST}`
-/** The application's own host there, as far as they have one. */
+/** The hosts of the applications that have one of their own there. */
 export const WIKI_HOST = 'wiki.example.com'
+export const REPORTS_HOST = 'reports.example.com'
 /**
- * Where the examples send a user whose session or proof is missing, before the URL to return to.
+ * Where the examples send a user whose session is missing, or who is refused for a reason, before
+ * the URL to return to.
  */
-export const SIGN_IN = `${PORTAL}/signin?maxAuthAge=3600&returnTo=`
+export const signInFor = (reason: string) => `${PORTAL}/signin?maxAuthAge=3600&reason=${reason}&returnTo=`
+export const SIGN_IN = signInFor('')
 
 /** Further names: those that rules add, those of oauth2-proxy, and any other. */
 export const OTHER_IDENTITY_HEADERS = [
@@ -66,22 +69,28 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     applicationPath: '/app/',
     asksWhoIsSignedIn: true,
     prepare({ port, gatehouse, localPorts, applicationPort, directory, certificates }) {
+      const shared = {
+        'nginx-server.conf': {
+          'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
+          '/etc/nginx/tls/portal.pem': certificates.certFile,
+          '/etc/nginx/tls/portal.key': certificates.keyFile,
+        },
+        'nginx-host.conf': { '/etc/nginx/': `${directory}/` },
+        'nginx-application.conf': {},
+        'gatehouse.js': {},
+      }
+      for (const [name, replacements] of Object.entries(shared))
+        written(directory, name, example(name, replacements))
       const portal = example('nginx.conf', {
-        'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
-        '/etc/nginx/tls/portal.pem': certificates.certFile,
-        '/etc/nginx/tls/portal.key': certificates.keyFile,
-        '/etc/nginx/gatehouse.js': written(directory, 'gatehouse.js', example('gatehouse.js', {})),
         'server 127.0.0.1:8080': `server ${gatehouse[0]}`,
         'server 127.0.0.1:8081': `server ${gatehouse[1]}`,
         '18081': String(localPorts[0]),
         '18082': String(localPorts[1]),
-        '/etc/nginx/nginx-application.conf': written(
-          directory,
-          'application.conf',
-          example('nginx-application.conf', {}),
-        ),
+        'from /etc/nginx/': `from ${directory}/`,
+        'include /etc/nginx/': `include ${directory}/`,
         'server 127.0.0.1:3000': `server 127.0.0.1:${applicationPort}`,
         'server 127.0.0.1:3001': `server 127.0.0.1:${applicationPort}`,
+        'server 127.0.0.1:3002': `server 127.0.0.1:${applicationPort}`,
         'root /srv/portal': `root ${directory}`,
       })
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -129,11 +138,18 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     prepare({ port, gatehouse, opsPort, applicationPort, directory, certificates }) {
       const portal = example('Caddyfile', {
         '\n{\n\tservers {': `\n{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${directory}/caddy\n\tservers {`,
-        [`\n${PORTAL_HOST} {`]: `\n${PORTAL}:${port} {\n\tbind 127.0.0.1\n\ttls ${certificates.certFile} ${certificates.keyFile}`,
+        ...Object.fromEntries(
+          [PORTAL_HOST, WIKI_HOST, REPORTS_HOST].map((host) => [
+            `\n${host} {`,
+            `\nhttps://${host}:${port} {\n\tbind 127.0.0.1\n\ttls ${certificates.certFile} ${certificates.keyFile}`,
+          ]),
+        ),
         '10.0.0.11:8080': gatehouse[0],
         '10.0.0.12:8080': gatehouse[1],
         'health_port 9090': `health_port ${opsPort}`,
         '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
+        '127.0.0.1:3001': `127.0.0.1:${applicationPort}`,
+        '127.0.0.1:3002': `127.0.0.1:${applicationPort}`,
         '/srv/portal': directory,
       })
       return ['run', '--adapter', 'caddyfile', '--config', written(directory, 'Caddyfile', portal)]
@@ -154,6 +170,8 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         '127.0.0.1:8080': gatehouse[0],
         '127.0.0.1:8081': gatehouse[1],
         '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
+        '127.0.0.1:3001': `127.0.0.1:${applicationPort}`,
+        '127.0.0.1:3002': `127.0.0.1:${applicationPort}`,
         '127.0.0.1:8000': `127.0.0.1:${pagesPort}`,
       })
       return ['-db', '-f', written(directory, 'haproxy.cfg', portal)]

@@ -28,6 +28,8 @@ export interface RunningProxy {
 export interface PortalRequest {
   readonly method?: string
   readonly path?: string
+  /** Default: the portal's. */
+  readonly host?: string
   /** Alternating names and values, sent with this spelling and this often. */
   readonly headers?: readonly string[]
   readonly body?: string
@@ -151,7 +153,7 @@ async function untilAnswering(
 }
 
 function askPortal(port: number, { ca }: Certificates, given: PortalRequest): Promise<PortalResponse> {
-  const { method = 'GET', path = '/', headers = [], body, trailers, from, agent } = given
+  const { method = 'GET', path = '/', host = PORTAL_HOST, headers = [], body, trailers, from, agent } = given
   return new Promise((resolve, reject) => {
     const req = request(
       {
@@ -160,10 +162,10 @@ function askPortal(port: number, { ca }: Certificates, given: PortalRequest): Pr
         ca,
         // the certificate is for localhost, not for the portal's name
         checkServerIdentity: () => undefined,
-        servername: PORTAL_HOST,
+        servername: host,
         method,
         path,
-        headers: ['Host', PORTAL_HOST, ...lengthOf(body, trailers), ...headers],
+        headers: ['Host', host, ...lengthOf(body, trailers), ...headers],
         agent: agent ?? false,
         ...(from === undefined ? {} : { localAddress: from }),
       },
