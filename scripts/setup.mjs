@@ -1,8 +1,8 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the
  * proxies of `deploy/proxies/` (nginx with its module njs, Caddy, HAProxy, Apache), Prometheus's
- * promtool, Chromium, openssl and certutil, with the system's package manager, and the packages of
- * `tools/` from npm. `--check` installs nothing.
+ * promtool, radicale, Chromium, openssl and certutil, with the system's package manager, and the
+ * packages of `tools/` from npm. `--check` installs nothing.
  *
  * The tests start these programs themselves, on free ports. The services of some packages must not
  * run: Debian would start three proxies, each on port 80.
@@ -53,6 +53,11 @@ const TOOLS = [
       brew: ['prometheus'],
     },
     service: ['prometheus'],
+  },
+  {
+    // an application behind a proxy; Homebrew has no package of it
+    name: 'radicale',
+    packages: { dnf: ['radicale3', 'radicale'], brew: [] },
   },
   {
     name: 'chromium',
@@ -209,7 +214,7 @@ function run([command, ...args], stdio = 'inherit') {
 
 function whatToInstall(missing) {
   const lines = missing.map(({ name, packages }) => {
-    const hints = Object.entries(packages).map(([manager, names]) => `${manager}: ${names[0]}`)
+    const hints = Object.entries(packages).map(([manager, [first = 'no package']]) => `${manager}: ${first}`)
     return `  ${name}  (${hints.join(', ')})`
   })
   return `Please install:\n${lines.join('\n')}`

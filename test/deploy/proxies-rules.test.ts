@@ -9,7 +9,8 @@ import {
   startPortal,
   ZOE,
 } from '../support/portal.ts'
-import { PORTAL, type ProxyName, signInFor } from '../support/proxies.ts'
+import { CALENDAR_HOST, PORTAL, type ProxyName, signInFor } from '../support/proxies.ts'
+import { type Radicale, startRadicale } from '../support/radicale.ts'
 
 /**
  * The rule of the proxy examples, `role=resource_admin&maxAuthAge=3600&headers=groups` with a group
@@ -24,11 +25,16 @@ describe.each(NAMES)('%s', (name) => {
   /** The broker's clock. */
   let nowMs: number
   let portal: Portal
+  let radicale: Radicale | undefined
   beforeAll(async () => {
     nowMs = Date.now()
-    portal = await startPortal({ proxy: name, now: () => nowMs })
+    radicale = name === 'nginx' ? await startRadicale() : undefined
+    portal = await startPortal({ proxy: name, now: () => nowMs, calendarPort: radicale?.port })
   })
-  afterAll(() => portal?.stop())
+  afterAll(async () => {
+    await portal?.stop()
+    await radicale?.stop()
+  })
   beforeEach(() => {
     nowMs = Date.now()
   })
@@ -71,6 +77,24 @@ describe.each(NAMES)('%s', (name) => {
     expect([status, arrived.length]).toEqual([200, 1])
     expect(headerOf(arrived[0], 'x-auth-request-groups')).toBe('Platform%20Admins')
   })
+
+  if (name === 'nginx')
+    test('radicale, as the docs configure it, has calendars for each user, under the login as it is', async () => {
+      const cookies = { amelia: await portal.signIn(AMELIA), zoe: await portal.signIn(ZOE), nobody: '' }
+      const ask = (who: keyof typeof cookies, method: string, path: string, ...headers: string[]) =>
+        portal.proxy.ask({
+          host: CALENDAR_HOST,
+          method,
+          path,
+          headers: ['Cookie', cookies[who], 'X-Remote-User', AMELIA, ...headers],
+        })
+      expect((await ask('amelia', 'MKCALENDAR', `/${AMELIA}/work/`)).status).toBe(201)
+      const listed = await ask('amelia', 'PROPFIND', `/${AMELIA}/`, 'Depth', '1')
+      expect([listed.status, listed.text]).toEqual([207, expect.stringContaining('/work/</href>')])
+      expect((await ask('zoe', 'PROPFIND', `/${AMELIA}/`)).status).toBe(403)
+      expect((await ask('nobody', 'PROPFIND', `/${AMELIA}/`)).status).toBe(401)
+      expect(radicale?.users().toSorted()).toEqual([AMELIA, Buffer.from(ZOE).toString('latin1')])
+    })
 
   test('a user without the role gets a page of the portal that is told so, a fetch 403 with the reason', async () => {
     const cookie = await portal.signIn(ZOE)

@@ -45,8 +45,12 @@ export const APP_TOKEN = 'plainly-fake-token-of-the-portal'
 
 export async function startPortal({
   proxy: name = 'nginx',
+  calendarPort,
   ...options
-}: Pick<HarnessOptions, 'now'> & { readonly proxy?: ProxyName } = {}): Promise<Portal> {
+}: Pick<HarnessOptions, 'now'> & {
+  readonly proxy?: ProxyName
+  readonly calendarPort?: number | undefined
+} = {}): Promise<Portal> {
   const arrived: Arrived[] = []
   const application = createServer({ maxHeaderSize: 1_000_000 }, async (req, res) => {
     const chunks: Buffer[] = []
@@ -92,6 +96,7 @@ export async function startPortal({
     gatehouse: [host, host],
     opsPort: Number(new URL(harness.gatehouse.opsUrl).port),
     applicationPort: (application.address() as AddressInfo).port, // listening on TCP
+    calendarPort,
   }).catch(async (error: unknown) => {
     await stop()
     throw error

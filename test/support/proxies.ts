@@ -8,6 +8,8 @@ export const PORTAL = `https://${PORTAL_HOST}`
 /** The hosts of the applications that have one of their own there. */
 export const WIKI_HOST = 'wiki.example.com'
 export const REPORTS_HOST = 'reports.example.com'
+/** The host of radicale in docs/applications.md. */
+export const CALENDAR_HOST = 'calendar.example.com'
 /**
  * Where the examples send a user whose session is missing, or who is refused for a reason, before
  * the URL to return to.
@@ -39,6 +41,8 @@ export interface Machine {
   /** Free ports, for the proxy's own use. */
   readonly localPorts: readonly [number, number, number]
   readonly applicationPort: number
+  /** radicale, for the proxy whose configuration for it is in docs/applications.md. */
+  readonly calendarPort?: number | undefined
   /** A web server with the portal's own pages, for a proxy that does not serve files. */
   readonly pagesPort: number
   /** The directory of all files that the proxy reads and writes, with `index.html`. */
@@ -68,7 +72,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     programs: ['nginx'],
     applicationPath: '/app/',
     asksWhoIsSignedIn: true,
-    prepare({ port, gatehouse, localPorts, applicationPort, directory, certificates }) {
+    prepare({ port, gatehouse, localPorts, applicationPort, calendarPort, directory, certificates }) {
       const shared = {
         'nginx-server.conf': {
           'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
@@ -93,6 +97,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         'server 127.0.0.1:3002': `server 127.0.0.1:${applicationPort}`,
         'root /srv/portal': `root ${directory}`,
       })
+      const calendar = calendarPort === undefined ? '' : calendarServer(calendarPort, directory)
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
       const file = written(
         directory,
@@ -104,6 +109,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
           access_log off;
           ${temporary.map((name) => `${name}_temp_path ${directory}/${name};`).join('\n')}
           include ${written(directory, 'portal.conf', portal)};
+          ${calendar}
         }`,
       )
       return ['-p', directory, '-c', file]
@@ -241,14 +247,27 @@ function apacheModules(): string {
   }).join('\n')
 }
 
-/**
- * Reads a file of `deploy/proxies/` and replaces texts, all at once: a port that one text brings in
- * may be the text that another one replaces. Throws if a text to replace is missing.
- */
+/** nginx's server for radicale, as docs/applications.md shows it. */
+function calendarServer(port: number, directory: string): string {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/applications.md'), 'utf8')
+  const [, server = ''] = /```nginx\n(server {\n.*?)```/s.exec(page) ?? []
+  const replacements = { '127.0.0.1:5232': `127.0.0.1:${port}`, '/etc/nginx/': `${directory}/` }
+  return replaceTexts('docs/applications.md', server, replacements)
+}
+
+/** Reads a file of `deploy/proxies/` and replaces texts. */
 function example(name: string, replacements: Readonly<Record<string, string>>): string {
   const text = readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
+  return replaceTexts(`deploy/proxies/${name}`, text, replacements)
+}
+
+/**
+ * Replaces texts, all at once: a port that one text brings in may be the text that another one
+ * replaces. Throws if a text to replace is missing.
+ */
+function replaceTexts(name: string, text: string, replacements: Readonly<Record<string, string>>): string {
   const missing = Object.keys(replacements).find((from) => !text.includes(from))
-  if (missing !== undefined) throw new Error(`deploy/proxies/${name} does not contain "${missing}"`)
+  if (missing !== undefined) throw new Error(`${name} does not contain "${missing}"`)
   const longestFirst = Object.keys(replacements).toSorted((a, b) => b.length - a.length)
   const any = longestFirst.map((from) => from.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')
   return any === '' ? text : text.replaceAll(new RegExp(any, 'g'), (from) => replacements[from] ?? from)

@@ -56,6 +56,7 @@ interface Upstreams {
   readonly gatehouse: readonly [string, string]
   readonly opsPort: number
   readonly applicationPort: number
+  readonly calendarPort?: number | undefined
 }
 
 export const SIGN_IN_PAGE = 'the sign-in page'
