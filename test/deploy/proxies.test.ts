@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
-import { parse } from 'yaml'
+import { parseAllDocuments } from 'yaml'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { FORWARD_AUTH_RULES } from '../../src/forward-auth/forward-auth-rules.ts'
 import { PAGE_LIMITS } from '../../src/pam/upstream/pam-deps.ts'
+import { REPORTS_HOST, WIKI_HOST } from '../support/proxies.ts'
 
 /** Compares the example configurations with the code. proxies-attacked.test.ts runs them. */
 
@@ -102,9 +103,9 @@ describe('the examples that no test runs', () => {
     [...read(name).matchAll(/\/forward-auth\?([^\s;]+)/g)].map(([, rule = '']) => parsed(rule))
 
   test.each([
-    ['envoy.yaml', 1],
+    ['envoy.yaml', 3],
     ['traefik.yaml', 3],
-    ['envoy-gateway.yaml', 1],
+    ['envoy-gateway.yaml', 3],
   ])('%s has %d of the rules of nginx.conf', (name, count) => {
     const rules = rulesIn(name)
     expect(rules).toHaveLength(count)
@@ -112,11 +113,22 @@ describe('the examples that no test runs', () => {
     for (const rule of rules) expect(RULES).toContainEqual(rule)
   })
 
+  test.each(['envoy.yaml', 'traefik.yaml', 'gateway-api.yaml', 'envoy-gateway.yaml'])(
+    '%s names the hosts of two applications to Gatehouse as literals',
+    (name) => {
+      for (const document of parseAllDocuments(read(name), { merge: true }))
+        expect(document.errors).toEqual([])
+      const literals = [...read(name).matchAll(/x-forwarded-host(?:, value)?: ([\w.]+)/gi)].map(
+        ([, host]) => host,
+      )
+      expect(new Set(literals)).toEqual(new Set([WIKI_HOST, REPORTS_HOST]))
+    },
+  )
+
   test.each(['envoy.yaml', 'traefik.yaml'])('%s leads to the sign-in with what a sign-in meets', (name) => {
-    expect(parse(read(name), { merge: true })).toBeInstanceOf(Object)
     const proofOf = (rule: readonly string[]) => rule.filter((one) => /^(amr|maxAuthAge),/.test(one))
     const urls = [...read(name).matchAll(/\/(?:signin|forward-auth\/start)\?(\S*?)returnTo=https:/g)]
     const proofs = urls.map(([, query = '']) => proofOf(parsed(query)))
-    expect(proofs).toEqual(rulesIn(name).map(proofOf))
+    expect(proofs.toSorted()).toEqual(rulesIn(name).map(proofOf).toSorted())
   })
 })
