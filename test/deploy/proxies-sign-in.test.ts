@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { IDENTITY_HEADERS } from '../../src/forward-auth/forward-auth.ts'
 import { openChromium } from '../support/chromium.ts'
 import { AMELIA, PASSWORD } from '../support/harness.ts'
-import { cookiesOf, type Portal, startPortal, ZOE } from '../support/portal.ts'
+import { answeringWith, cookiesOf, type Portal, startPortal, ZOE } from '../support/portal.ts'
 import {
   OTHER_IDENTITY_HEADERS,
   PORTAL,
@@ -105,19 +105,8 @@ describe.each(NAMES)('%s', (name) => {
     await context.close()
   })
 
-  const ask = (url: string, cookies: string, ...headers: string[]) => {
-    const { host, pathname } = new URL(url)
-    const path = url.slice(url.indexOf(host) + host.length) || pathname // as it is spelled
-    return portal.proxy.ask({ host, path, headers: ['Cookie', cookies, ...headers] })
-  }
-  const open = (url: unknown, cookies: string) =>
-    ask(String(url), cookies, 'Sec-Fetch-Mode', 'navigate', 'Sec-Fetch-Dest', 'document')
-  /** The cookies of a host, with a session of the portal. */
-  async function cookiesAt(host: string, ofPortal: string): Promise<string> {
-    const start = await open(`https://${host}/forward-auth/start?returnTo=/`, '')
-    const callback = await open(start.headers.location, ofPortal)
-    return `${cookiesOf(start)}; ${cookiesOf(await open(callback.headers.location, cookiesOf(start)))}`
-  }
+  const ask = (url: string, cookies: string, ...headers: string[]) => askAt(portal, url, cookies, ...headers)
+  const open = (url: unknown, cookies: string) => openAt(portal, url, cookies)
 
   test('a user whom a rule of another host refuses gets a page of the portal, a fetch the reason', async () => {
     const ofPortal = await portal.signIn(ZOE)
@@ -127,7 +116,7 @@ describe.each(NAMES)('%s', (name) => {
       [REPORTS_HOST, '/payroll/1', 'role'],
     ] as const) {
       const url = `https://${host}${path}`
-      const cookies = await cookiesAt(host, ofPortal)
+      const cookies = await cookiesAt(portal, host, ofPortal)
       const { status, headers } = await ask(url, cookies, 'Sec-Fetch-Mode', 'cors')
       expect([status, headers['x-auth-request-denied']]).toEqual([403, reason])
       const opened = await open(url, cookies)
@@ -147,7 +136,7 @@ describe.each(NAMES)('%s', (name) => {
 
   test('nobody opens an application of another host, or its stricter part, by headers or spellings', async () => {
     const ofPortal = await portal.signIn(AMELIA)
-    const cookies = await cookiesAt(WIKI_HOST, ofPortal)
+    const cookies = await cookiesAt(portal, WIKI_HOST, ofPortal)
     const { id, userId } = JSON.parse((await ask(`${PORTAL}/api/v1/sessions/me`, ofPortal)).text)
     const names = [...IDENTITY_HEADERS, ...OTHER_IDENTITY_HEADERS, 'X_Auth_Request_User', 'Authorization']
     const forged = names.flatMap((name) => [name, 'Bearer forged'])
@@ -172,7 +161,7 @@ describe.each(NAMES)('%s', (name) => {
       ['x-auth-request-user', userId],
     ])
 
-    const atReports = await cookiesAt(REPORTS_HOST, ofPortal)
+    const atReports = await cookiesAt(portal, REPORTS_HOST, ofPortal)
     const before = portal.arrived.length
     for (const path of [
       '/payroll/transfers/',
@@ -203,6 +192,59 @@ describe.each(NAMES)('%s', (name) => {
     expect(portal.arrived).toHaveLength(count)
   })
 })
+
+test('Apache: applications on other hosts get a cookie of their own, with which they ask Gatehouse', async () => {
+  const portal = await startPortal({ proxy: 'Apache' })
+  try {
+    const gatehouse = portal.harness.gatehouse.url.replace('localhost', '127.0.0.1')
+    const ofPortal = await portal.signIn(AMELIA)
+    for (const host of [WIKI_HOST, REPORTS_HOST]) {
+      const cookies = await cookiesAt(portal, host, ofPortal)
+      const forged = ['X-Forwarded-Host', 'evil.example', 'X-Auth-Request-User', 'forged']
+      await askAt(portal, `https://${host}/page`, cookies, ...forged)
+      const { headers = [], url } = portal.arrived.at(-1) ?? {}
+      const arrived = new Headers(headers.map(([name, value]): [string, string] => [name, value]))
+      expect([url, arrived.get('x-forwarded-host'), arrived.get('x-auth-request-user')]).toEqual([
+        '/page',
+        host,
+        null,
+      ])
+      const planting = answeringWith({ status: 200, headers: [['Set-Cookie', '__Host-gatehouse-app=x']] })
+      expect(cookiesOf(await askAt(portal, `https://${host}/${planting}`, cookies))).toBe('')
+      const asking = ['cookie', 'x-forwarded-for', 'x-forwarded-host'].flatMap((name) => {
+        const value = arrived.get(name)
+        return value === null ? [] : [[name, value] as const]
+      })
+      const ask = async (rule: string, at = host) => {
+        const headers = { ...Object.fromEntries(asking), 'x-forwarded-host': at }
+        const answer = await fetch(`${gatehouse}/forward-auth?${rule}`, { headers })
+        return [answer.status, answer.headers.get('x-auth-request-denied')]
+      }
+      expect(await ask('group=Everyone')).toEqual([200, null])
+      expect(await ask('amr=mfa')).toEqual([401, 'amr'])
+      expect(await ask('', host === WIKI_HOST ? REPORTS_HOST : WIKI_HOST)).toEqual([401, null])
+    }
+  } finally {
+    await portal.stop()
+  }
+})
+
+function askAt({ proxy }: Portal, url: string, cookies: string, ...headers: string[]) {
+  const { host } = new URL(url)
+  const path = url.slice(url.indexOf(host) + host.length) || '/' // as it is spelled
+  return proxy.ask({ host, path, headers: ['Cookie', cookies, ...headers] })
+}
+
+const openAt = (portal: Portal, url: unknown, cookies: string) =>
+  askAt(portal, String(url), cookies, 'Sec-Fetch-Mode', 'navigate', 'Sec-Fetch-Dest', 'document')
+
+/** The cookies of a host, with a session of the portal. */
+async function cookiesAt(portal: Portal, host: string, ofPortal: string): Promise<string> {
+  const start = await openAt(portal, `https://${host}/forward-auth/start?returnTo=/`, '')
+  const callback = await openAt(portal, start.headers.location, ofPortal)
+  const completed = await openAt(portal, callback.headers.location, cookiesOf(start))
+  return `${cookiesOf(start)}; ${cookiesOf(completed)}`
+}
 
 /** On a page of the portal. Returns the status. */
 const signIn = (page: Page) =>

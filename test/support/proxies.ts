@@ -189,14 +189,19 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     applicationPath: '/open/',
     asksWhoIsSignedIn: false,
     prepare({ port, gatehouse, applicationPort, directory, certificates }) {
-      const portal = example('apache.conf', {
-        '*:443': `127.0.0.1:${port}`,
+      const host = example('apache-host.conf', {
         '/etc/apache2/tls/portal.pem': certificates.certFile,
         '/etc/apache2/tls/portal.key': certificates.keyFile,
         '/etc/apache2/apache.lua': written(directory, 'apache.lua', example('apache.lua', {})),
+      })
+      const portal = example('apache.conf', {
+        '*:443': `127.0.0.1:${port}`,
+        '/etc/apache2/apache-host.conf': written(directory, 'apache-host.conf', host),
         'http://127.0.0.1:8080': `http://${gatehouse[0]}`,
         'http://127.0.0.1:8081': `http://${gatehouse[1]}`,
         'http://127.0.0.1:3000': `http://127.0.0.1:${applicationPort}`,
+        'http://127.0.0.1:3001': `http://127.0.0.1:${applicationPort}`,
+        'http://127.0.0.1:3002': `http://127.0.0.1:${applicationPort}`,
         '/srv/portal': directory,
       })
       const file = written(
