@@ -10,6 +10,7 @@ import {
   describeResult,
   describeSessionEnd,
   ENGLISH,
+  type Language,
   type Message,
   messages,
 } from 'gatehouse-client/messages'
@@ -46,14 +47,18 @@ function ofBroker(error: BrokerError) {
   )
 }
 
-const inBoth = (error: GatehouseError): readonly Message[] => [
-  describeError(error, 'en'),
-  describeError(error, 'de'),
-]
+const LANGUAGES = Object.keys({ en: 0, de: 0, fr: 0, es: 0 } satisfies Record<Language, 0>) as Language[]
+const inEach = (error: GatehouseError): readonly Message[] =>
+  LANGUAGES.map((language) => describeError(error, language))
 
 const inFull = (message: Message | undefined) => `${message?.title}. ${message?.text}`
 
-const UNKNOWN = inBoth(refused(403, 'E0999999')).map(({ text }) => text)
+/** The same message, in another language each. */
+function expectTranslated(translated: readonly (Message | undefined)[]): void {
+  expect(translated.map((message) => message?.language)).toEqual(LANGUAGES)
+  expect(new Set(translated.map((message) => message?.key)).size).toBe(1)
+  expect(new Set(translated.map(inFull)).size).toBe(LANGUAGES.length)
+}
 
 const sourceOf = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 const CODES = new Set([
@@ -65,12 +70,10 @@ const CODES = new Set([
   ),
 ])
 
-test.each([...CODES])('%s has a message in both languages', (code) => {
-  const [english, german] = inBoth(refused(403, code))
-  expect(english?.text).not.toBe(UNKNOWN[0])
-  expect(german?.text).not.toBe(UNKNOWN[1])
-  expect(german?.text).not.toBe(english?.text)
-  expect([english?.language, german?.language]).toEqual(['en', 'de'])
+test.each([...CODES])('%s has a message in each language', (code) => {
+  const translated = inEach(refused(403, code))
+  expect(translated[0]?.key).not.toBe('unknown')
+  expectTranslated(translated)
 })
 
 const TOO_RECENT = 'Password has been used too recently'
@@ -124,11 +127,10 @@ function sandboxPolicy() {
 }
 
 test.each(CAUSES)('%s has its own message', (_what, error, words, action) => {
-  const [english, german] = inBoth(error)
-  expect(english).toMatchObject({ action, details: [] })
-  expect(inFull(english)).toMatch(words)
-  expect(german?.action).toBe(action)
-  expect(inFull(german)).not.toBe(inFull(english))
+  const translated = inEach(error)
+  for (const message of translated) expect(message).toMatchObject({ action, details: [] })
+  expect(inFull(translated[0])).toMatch(words)
+  expectTranslated(translated)
 })
 
 test.each([
@@ -137,18 +139,17 @@ test.each([
   ['reason=amr&amr=sms', { reason: 'amr', amr: ['sms'] }, /another factor/, 'sign-in-again'],
   ['reason=amr', { reason: 'amr', amr: [] }, /another factor/, 'sign-in-again'],
   ['reason=amr&amr=%3Cb%3E&amr=', { reason: 'amr', amr: [] }, /another factor/, 'sign-in-again'],
-  ['reason=age&amr=mfa', { reason: 'age', amr: [] }, /new sign-in/, 'sign-in-again'],
+  ['reason=age&amr=mfa', { reason: 'age', amr: [] }, /signing in again/, 'sign-in-again'],
   ['reason=role', { reason: 'role', amr: [] }, /role/, 'ask-for-help'],
   ['reason=group', { reason: 'group', amr: [] }, /groups/, 'ask-for-help'],
   ['reason=bound', { reason: 'bound', amr: [] }, /bound to your device/, 'ask-for-help'],
 ])('%s: the user is told why an application refuses the session', (query, denial, words, action) => {
   const read = readDenial(`?returnTo=x&${query}`)
   expect([read, readDenial(new URLSearchParams(query))]).toEqual([denial, denial])
-  const [english, german] = (['en', 'de'] as const).map((language) => read && describeDenial(read, language))
-  expect(english).toMatchObject({ action, language: 'en' })
-  expect(inFull(english)).toMatch(words)
-  expect([german?.key, german?.language]).toEqual([english?.key, 'de'])
-  expect(inFull(german)).not.toBe(inFull(english))
+  const translated = LANGUAGES.map((language) => read && describeDenial(read, language))
+  expect(translated[0]).toMatchObject({ action, language: 'en' })
+  expect(inFull(translated[0])).toMatch(words)
+  expectTranslated(translated)
 })
 
 test('a reason that Gatehouse does not give is none; those that it gives are known', () => {
@@ -246,7 +247,7 @@ test('the rules of a policy: those that are on, without the minimum age', () => 
     excludeAttributes: ['firstName'],
   }
   const policy = { complexity, age: { minAgeMinutes: 60, historyCount: 1 } }
-  const texts = (language: 'en' | 'de') => describePasswordPolicy(policy, language).map(({ text }) => text)
+  const texts = (language: Language) => describePasswordPolicy(policy, language).map(({ text }) => text)
   expect(texts('en')).toEqual([
     'at least 10 characters',
     'a lowercase letter',
@@ -262,6 +263,22 @@ test('the rules of a policy: those that are on, without the minimum age', () => 
     'nicht Ihr letztes Passwort',
     'kein Teil Ihres Benutzernamens',
     'nicht Ihr Vorname',
+  ])
+  expect(texts('fr')).toEqual([
+    'au moins 10 caractères',
+    'une lettre minuscule',
+    'au moins 2 lettres majuscules',
+    'différent de votre dernier mot de passe',
+    'aucune partie de votre nom d’utilisateur',
+    'sans votre prénom',
+  ])
+  expect(texts('es')).toEqual([
+    'al menos 10 caracteres',
+    'una letra minúscula',
+    'al menos 2 letras mayúsculas',
+    'distinta de su última contraseña',
+    'ninguna parte de su nombre de usuario',
+    'sin su nombre',
   ])
   expect(describePasswordPolicy({}, 'en')).toEqual([])
 })
@@ -349,62 +366,72 @@ test('without a known time to wait, a message says “later”', () => {
 
 const RESULTS = 'REJECTED TIMEOUT CANCELLED ERROR FAILED PASSCODE_REPLAYED TIME_WINDOW_EXCEEDED'
 
-test.each(RESULTS.split(' '))('the result %s has a message in both languages', (result) => {
-  const [english, german] = [describeResult(result, 'en'), describeResult(result, 'de')]
-  expect(UNKNOWN).not.toContain(english.text)
-  expect(UNKNOWN).not.toContain(german.text)
-  expect(german.text).not.toBe(english.text)
+test.each(RESULTS.split(' '))('the result %s has a message in each language', (result) => {
+  const translated = LANGUAGES.map((language) => describeResult(result, language))
+  expect(translated[0]?.key).not.toBe('unknown')
+  expectTranslated(translated)
 })
 
-test('each reason for the end of a session has its own message in both languages', () => {
+test('each reason for the end of a session has its own message in each language', () => {
   const reasons = ['signed-out', 'idle', 'expired', 'ended', 'replaced'] as const
   const texts = reasons.flatMap((reason) =>
-    (['en', 'de'] as const).map((language) => describeSessionEnd(reason, language).text),
+    LANGUAGES.map((language) => describeSessionEnd(reason, language).text),
   )
-  expect(new Set(texts).size).toBe(10)
+  expect(new Set(texts).size).toBe(reasons.length * LANGUAGES.length)
 })
 
 test.each([
   [['de-AT', 'en'], 'de'],
-  [['fr', 'DE'], 'de'],
+  [['it', 'DE'], 'de'],
   [['en-GB', 'de'], 'en'],
-  [['fr', 'ja'], 'en'],
-  [['den'], 'en'],
+  [['fr-CA', 'en'], 'fr'],
+  [['ca', 'es-419', 'es'], 'es'],
+  [['it', 'ja'], 'en'],
+  [['den', 'constructor'], 'en'],
   [[], 'en'],
 ])('of the languages %j the catalogue chooses %s', (wanted, language) => {
   expect(chooseLanguage(wanted)).toBe(language)
 })
 
-test('a message that names a time to wait is one sentence, in both languages', () => {
+test('a message that names a time to wait is one sentence, in each language', () => {
   const limited = (code: string) =>
     new GatehouseError(new Response(null, { status: 429, headers: { 'retry-after': '30' } }), {
       errorCode: code,
     } as object)
   const codes = ['E0000047', 'E0000009', 'E0000109', 'E0000133', 'pam_rate_limited']
-  const texts = codes.flatMap((code) => inBoth(limited(code)).map(({ text }) => text))
+  const texts = codes.flatMap((code) => inEach(limited(code)).map(({ text }) => text))
   expect([...new Set(texts)]).toEqual([
     'You can try again in 30 seconds.',
     'Sie können es in 30 Sekunden noch einmal versuchen.',
+    'Vous pourrez réessayer dans 30 secondes.',
+    'Podrá intentarlo de nuevo dentro de 30 segundos.',
   ])
 })
 
 test('a locked account: the page can offer to unlock it, and the text names the help desk for where it cannot', () => {
-  const [english, german] = inBoth(refused(403, 'E0000119'))
-  expect([english?.action, german?.action]).toEqual(['unlock', 'unlock'])
-  expect(english?.text).toMatch(/If you cannot unlock it here, contact your help desk/)
-  expect(german?.text).toMatch(/Wenn Sie es hier nicht entsperren können/)
+  const translated = inEach(refused(403, 'E0000119'))
+  const words = [
+    /If you cannot unlock it here, contact your help desk/,
+    /Wenn Sie es hier nicht entsperren können/,
+    /Si vous ne pouvez pas le déverrouiller ici/,
+    /Si no puede desbloquearla aquí/,
+  ]
+  for (const [index, { action, text }] of translated.entries()) {
+    expect(action).toBe('unlock')
+    expect(text).toMatch(words[index] ?? 'none')
+  }
 })
 
 test('a prompt of a token is shown, whatever it asks for; the field is emptied, and nothing was wrong (S11)', () => {
   const prompt = 'Enter a new PIN having from 4 to 8 digits:'
-  for (const message of inBoth(refused(409, 'E0000113', prompt)))
+  for (const message of inEach(refused(409, 'E0000113', prompt)))
     expect(message).toMatchObject({
       key: 'tokenPrompt',
       action: 'continue',
       field: 'passCode',
       details: [prompt],
     })
-  for (const message of inBoth(refused(403, 'E0000106', 'Wait for token to change')))
+  for (const message of inEach(refused(403, 'E0000106', 'Wait for token to change')))
     expect(message).toMatchObject({
       key: 'nextTokenCode',
       action: 'continue',
@@ -414,7 +441,9 @@ test('a prompt of a token is shown, whatever it asks for; the field is emptied, 
 })
 
 test('a user without privileged access is no error to act on', () => {
-  expect(inBoth(refused(404, 'pam_user_unknown')).map(({ action }) => action)).toEqual(['none', 'none'])
+  expect(inEach(refused(404, 'pam_user_unknown')).map(({ action }) => action)).toEqual(
+    LANGUAGES.map(() => 'none'),
+  )
 })
 
 test.each([
@@ -436,5 +465,5 @@ test.each([
   const errorCauses = causes.map((errorSummary) => ({ errorSummary }))
   const body = { errorCode: 'E0000006', errorSummary: 'a summary', errorLink: '', errorId: '', errorCauses }
   const error = new GatehouseError(new Response(null, { status: 403 }), body as object, { path })
-  expect(inBoth(error).map((message) => message.key)).toEqual([key, key])
+  expect(inEach(error).map((message) => message.key)).toEqual(LANGUAGES.map(() => key))
 })

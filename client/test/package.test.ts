@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { ENGLISH, FRENCH, GERMAN, SPANISH } from 'gatehouse-client/messages'
 import { COMPILERS, errorsIn } from 'gatehouse-test-support/compile-pages'
 
 /** The packed tarball of gatehouse-client, as a portal installs it. */
@@ -68,6 +69,14 @@ test(`it has less than ${MAX_BYTES} bytes, bundled, minified and compressed`, ()
   expect(gzipSync(code).length).toBeLessThan(MAX_BYTES)
 })
 
+test('a portal of one language has the texts of no other', () => {
+  const line = "import { FRENCH, messages } from 'gatehouse-client/messages'; console.log(messages(FRENCH))"
+  writeFileSync(join(portal, 'one-language.js'), line)
+  const [{ code } = { code: '' }] = bundle({ input: join(portal, 'one-language.js') }, { format: 'es' })
+  const titles = [ENGLISH, FRENCH, GERMAN, SPANISH].map(({ messages }) => messages.wrongCredentials[0])
+  expect(titles.filter((title) => code.includes(title))).toEqual([FRENCH.messages.wrongCredentials[0]])
+})
+
 /** As the README says. */
 const BROWSERS = ['chrome100', 'edge100', 'firefox97', 'safari16.4']
 /** Newer than these browsers. */
@@ -93,10 +102,12 @@ test('it runs unchanged in the oldest browsers that the README names', () => {
 const HEAD = `
 import { createGatehouse, type Factor, type SignInStep } from 'gatehouse-client'
 import { type Catalogue, ENGLISH, type MessageKey, messages } from 'gatehouse-client/messages'
+import { ENGLISH as PAGE, type Texts } from './english.js'
 declare const step: SignInStep
 declare const factor: Factor
 const gatehouse = createGatehouse({ baseUrl: 'https://portal.example.com' })
 const { offline, ...allButOne } = ENGLISH.messages
+const { hello, ...allTextsButOne } = PAGE
 `
 const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
   ["if (step.status === 'MFA_REQIRED') console.log(step)", 'TS2367'],
@@ -115,13 +126,31 @@ const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
   ],
   ["void gatehouse.signIn({ username: 'a' })", 'TS2345'],
   ["void gatehouse.recoverPassword({ username: 'a', factorType: 'sms' })", 'TS2820', 'TS2322'],
-  ['const one: Catalogue = { ...ENGLISH, messages: allButOne }; messages(one)', 'TS2741', 'TS2322'],
   ["messages({ ...ENGLISH, messages: { ...ENGLISH.messages, smsSent: ['Sent', 'No time.'] } })", 'TS2322'],
   ["const key: MessageKey = 'ofline'; console.log(key)", 'TS2820', 'TS2322'],
   ['console.log(step.answer._embedded.factors)', 'TS2339'],
   ["if (factor.factorType === 'push') console.log(factor.profile?.phoneNumber)", 'TS2339', 'TS2551'],
   ["if (factor.factorType === 'SMS') console.log(factor)", 'TS2367'],
 ]
+/** Mistakes in another language of the client or of the starter: the error names the text. */
+const MISTRANSLATED: readonly (readonly [key: string, line: string, ...codes: string[]])[] = [
+  [
+    'offline',
+    'const one: Catalogue = { ...ENGLISH, messages: allButOne }; messages(one)',
+    'TS2741',
+    'TS2322',
+  ],
+  [
+    'ofline',
+    "messages({ ...ENGLISH, messages: { ...ENGLISH.messages, ofline: ['', ''] } })",
+    'TS2353',
+    'TS2561',
+  ],
+  ['hello', 'const page: Texts = allTextsButOne; console.log(page)', 'TS2741'],
+  ['helo', "const other: Texts = { ...PAGE, helo: '' }; console.log(other)", 'TS2353', 'TS2561'],
+]
+const ALL_MISTAKES = [...MISTAKES, ...MISTRANSLATED.map(([, line, ...codes]) => [line, ...codes])]
+const PAGE = readFileSync(join(EXAMPLES, 'react/src/language/english.ts'), 'utf8')
 const RESOLUTIONS = {
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
   bundler: { module: 'es2022', moduleResolution: 'bundler' },
@@ -137,12 +166,14 @@ describe.each(COMPILERS)('compiled with %s', (_name, tsc) => {
         skipLibCheck: false,
         lib: ['es2023', 'dom', 'dom.iterable'],
       }
-      const mistakes = `${HEAD}\n${MISTAKES.map(([line]) => line).join('\n')}\n`
-      const found = errorsIn(portal, { 'mistakes.ts': mistakes }, tsc, all)
+      const mistakes = `${HEAD}\n${ALL_MISTAKES.map(([line]) => line).join('\n')}\n`
+      const found = errorsIn(portal, { 'mistakes.ts': mistakes, 'english.ts': PAGE }, tsc, all)
       expect(found.map(([file, line]) => [file, line])).toEqual(
-        MISTAKES.map(([line]) => ['mistakes.ts', line]),
+        ALL_MISTAKES.map(([line]) => ['mistakes.ts', line]),
       )
-      for (const [index, [, , code]] of found.entries()) expect(MISTAKES[index]?.slice(1)).toContain(code)
+      for (const [index, [, , code]] of found.entries()) expect(ALL_MISTAKES[index]?.slice(1)).toContain(code)
+      const texts = found.slice(MISTAKES.length).map(([, , , text]) => text)
+      for (const [index, [key]] of MISTRANSLATED.entries()) expect(texts[index]).toContain(`'${key}'`)
     },
   )
 })

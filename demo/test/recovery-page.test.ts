@@ -118,7 +118,7 @@ describe('a forgotten password', () => {
     harness.sandbox.expireTransactions()
     await visitor.type('New password', NEW_PASSWORD)
     await visitor.press('Change password')
-    await visitor.alert(/This took too long. If you came by a link in an email, open it again/)
+    await visitor.alert(/This took too long. If you followed a link in an email, open it again/)
     await visitor.screen('Sign in')
 
     const again = await harness.visit({ path: link })

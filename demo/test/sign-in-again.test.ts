@@ -86,7 +86,7 @@ describe('returnTo', () => {
 describe('prompt=login', () => {
   const again = async (visitor: Visitor) => {
     await visitor.screen('Sign in')
-    await visitor.notice(/asks you to confirm by a new sign-in that it is you/)
+    await visitor.notice(/asks you to confirm that it is you by signing in again/)
   }
 
   test('within a session, the user signs in again, and goes back only then', async () => {
@@ -187,7 +187,7 @@ describe('a sign-in that is too old to end other sessions', () => {
     nowMs += 16 * MINUTE_MS
     await here.press('End all others (1)')
     await here.screen('Sign in')
-    await here.alert(/Confirm by a new sign-in that it is you/)
+    await here.alert(/Confirm that it is you by signing in again/)
     expect(await here.main.getByLabel('Username').inputValue()).toBe(`${login}@example.test`)
     return { here, there, id }
   }

@@ -10,8 +10,8 @@ export const COMPILERS = [
 ] as const
 
 /**
- * Compiles pages in this folder. @returns the errors: the file, the line and the code; other output
- * as it is
+ * Compiles pages in this folder. @returns the errors: the file, the line, the code and the text;
+ * other output as it is
  */
 export function errorsIn(
   folder: string,
@@ -26,12 +26,13 @@ export function errorsIn(
     encoding: 'utf8',
   })
   return stdout
-    .split('\n')
+    .split(/\n(?! )/) // an indented line continues the text
     .filter((line) => /\berror TS\d+/.test(line))
     .map((line) => {
-      const [, file = '', at, code = ''] = /^(?:.*\/)?([\w.]+)\((\d+),\d+\): error (TS\d+)/.exec(line) ?? []
+      const [, file = '', at, code = '', text = ''] =
+        /^(?:.*\/)?([\w.]+)\((\d+),\d+\): error (TS\d+): (.*)/s.exec(line) ?? []
       return pages[file] === undefined
         ? [line]
-        : [file, pages[file].split('\n')[Number(at) - 1]?.trim() ?? '', code]
+        : [file, pages[file].split('\n')[Number(at) - 1]?.trim() ?? '', code, text]
     })
 }

@@ -29,7 +29,7 @@ export const ENGLISH: Catalogue = {
       'Not possible from this network',
       'The sign-in service refuses the network that you are in. Try another one, or contact your help desk.',
     ],
-    signInAgain: ['Sign in again', 'Confirm by a new sign-in that it is you.'],
+    signInAgain: ['Sign in again', 'Confirm that it is you by signing in again.'],
     notPossible: ['Not possible', 'Your account does not allow this at the moment. Contact your help desk.'],
     invalidInput: ['Check your input', 'One of the fields is not correct.'],
     rateLimited: ['Too many attempts', '{retry}'],
@@ -56,7 +56,7 @@ export const ENGLISH: Catalogue = {
       'Cookies are blocked',
       'Your browser did not return our cookie. Please allow cookies for this site.',
     ],
-    expired: ['Please start again', 'This took too long. If you came by a link in an email, open it again.'],
+    expired: ['Please start again', 'This took too long. If you followed a link in an email, open it again.'],
     linkExpired: [
       'Link no longer valid',
       'This link has expired, or has already been used. Request a new one.',

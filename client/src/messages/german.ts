@@ -33,7 +33,7 @@ export const GERMAN: Catalogue = {
     notAllowed: ['Nicht erlaubt', 'Dafür haben Sie keine Berechtigung.'],
     addressBlocked: [
       'Von diesem Netz aus nicht möglich',
-      'Der Anmeldedienst lehnt das Netz ab, in dem Sie sind. Versuchen Sie es in einem anderen, oder wenden Sie sich an Ihren Helpdesk.',
+      'Der Anmeldedienst lehnt Anfragen aus Ihrem Netz ab. Versuchen Sie es in einem anderen, oder wenden Sie sich an Ihren Helpdesk.',
     ],
     signInAgain: ['Bitte erneut anmelden', 'Bestätigen Sie durch eine erneute Anmeldung, dass Sie es sind.'],
     notPossible: [
@@ -44,7 +44,7 @@ export const GERMAN: Catalogue = {
     rateLimited: ['Zu viele Versuche', '{retry}'],
     directoryUnavailable: [
       'Das Verzeichnis Ihres Unternehmens antwortet nicht',
-      'Ihr Passwort kann richtig sein. {retry}',
+      'Ihr Passwort ist möglicherweise richtig. {retry}',
     ],
 
     signedOutHere: ['Sie sind abgemeldet', 'Sie haben sich abgemeldet.'],
@@ -174,7 +174,7 @@ export const GERMAN: Catalogue = {
     ],
     otherMethodNeeded: [
       'Eine andere Art der Anmeldung ist nötig',
-      'Diese Anwendung akzeptiert die Art nicht, auf die Sie sich angemeldet haben. Wählen Sie einen anderen Faktor, richten Sie zuerst einen ein, oder wenden Sie sich an Ihren Helpdesk.',
+      'Diese Anwendung akzeptiert Ihre Art der Anmeldung nicht. Wählen Sie einen anderen Faktor, richten Sie zuerst einen ein, oder wenden Sie sich an Ihren Helpdesk.',
     ],
     roleNeeded: [
       'Sie haben keinen Zugang',
@@ -182,7 +182,7 @@ export const GERMAN: Catalogue = {
     ],
     groupNeeded: [
       'Sie haben keinen Zugang',
-      'Sie sind in keiner der Gruppen, für die diese Anwendung ist. Wenden Sie sich an Ihren Helpdesk.',
+      'Sie sind in keiner der Gruppen, für die diese Anwendung bestimmt ist. Wenden Sie sich an Ihren Helpdesk.',
     ],
     boundSessionNeeded: [
       'In diesem Browser nicht möglich',

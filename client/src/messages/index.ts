@@ -3,28 +3,33 @@ import type { GatehouseError } from '../gatehouse-error.ts'
 import type { SessionEnd } from '../session-watch.ts'
 import type { Catalogue } from './catalogue.ts'
 import { ENGLISH } from './english.ts'
+import { FRENCH } from './french.ts'
 import { GERMAN } from './german.ts'
 import type { Action, MessageKey } from './message-keys.ts'
 import { type Message, type Messages, messages } from './messages.ts'
 import type { AppliedRule, PasswordRule } from './password-rules.ts'
+import { SPANISH } from './spanish.ts'
 
 export type { Action, AppliedRule, Catalogue, Message, MessageKey, Messages, PasswordRule }
-export { ENGLISH, GERMAN, messages }
+export { ENGLISH, FRENCH, GERMAN, messages, SPANISH }
+
+const BUILT_IN = {
+  en: messages(ENGLISH),
+  de: messages(GERMAN),
+  fr: messages(FRENCH),
+  es: messages(SPANISH),
+}
 
 /** The languages that are built in. */
-export type Language = 'en' | 'de'
-
-const BUILT_IN = { en: messages(ENGLISH), de: messages(GERMAN) }
+export type Language = keyof typeof BUILT_IN
 
 /**
  * @param wanted BCP 47, the preferred first, such as `navigator.languages`. @returns the first that
  * exists, else English
  */
 export function chooseLanguage(wanted: readonly string[]): Language {
-  const known = wanted
-    .map((tag) => tag.toLowerCase().split('-')[0])
-    .find((tag) => tag === 'en' || tag === 'de')
-  return known ?? 'en'
+  const isBuiltIn = (language: string): language is Language => Object.hasOwn(BUILT_IN, language)
+  return wanted.map((tag) => tag.toLowerCase().replace(/-.*/, '')).find(isBuiltIn) ?? 'en'
 }
 
 /** `messages(…).describeError` in a built-in language. */

@@ -1,5 +1,6 @@
 /** The page's texts. `{x}` is filled in by `fill`. Messages for errors are in gatehouse-client. */
 export const ENGLISH = {
+  languageName: 'English',
   portal: 'Portal',
   language: 'Language',
   oneMoment: 'One moment…',
@@ -11,7 +12,7 @@ export const ENGLISH = {
   signIn: 'Sign in',
   signInFor: 'Sign in to continue to {app}',
   theApp: 'the app',
-  signInAgain: 'The application asks you to confirm by a new sign-in that it is you.',
+  signInAgain: 'The application asks you to confirm that it is you by signing in again.',
   signInOtherwise: 'Sign in in another way',
   signInAsOther: 'Sign in as another user',
   toPortal: 'Go to the portal',
@@ -36,7 +37,7 @@ export const ENGLISH = {
   checkEmail: 'Check your email',
   ifLinkSent: 'If the account exists, we have sent a link. Open it on this device.',
   nothingArrived: 'Nothing arrived?',
-  checkNameAndSpam: 'Look into your spam folder, and check whether you entered the right username.',
+  checkNameAndSpam: 'Look in your spam folder, and check that you entered the right username.',
   notForLockedAccounts:
     'A locked account does not receive a message, nor one whose password was changed only recently. If yours may be locked, unlock it first:',
   onlyLockedAccounts:
@@ -164,7 +165,7 @@ export const ENGLISH = {
   myRolesAndGroups: 'My roles and groups',
   lookingUpGroups: 'Looking up your groups…',
   myGroups: 'My groups',
-  noGroups: 'You are in no group.',
+  noGroups: 'You are not in any group.',
   unknownRole: '{role} (unknown)',
   asOf: 'As of {time}; it may have changed since.',
   group: 'Group',

@@ -1,6 +1,7 @@
 import type { Texts } from './english.ts'
 
 export const GERMAN: Texts = {
+  languageName: 'Deutsch',
   portal: 'Portal',
   language: 'Sprache',
   oneMoment: 'Einen Moment …',
@@ -14,7 +15,7 @@ export const GERMAN: Texts = {
   theApp: 'der App',
   signInAgain: 'Die Anwendung bittet Sie, durch eine erneute Anmeldung zu bestätigen, dass Sie es sind.',
   signInOtherwise: 'Anders anmelden',
-  signInAsOther: 'Als anderer Benutzer anmelden',
+  signInAsOther: 'Mit einem anderen Konto anmelden',
   toPortal: 'Zum Portal',
   targetRefused: 'Das Ziel dieses Links ist nicht erlaubt und wird nicht geöffnet.',
   username: 'Benutzername',
@@ -110,7 +111,7 @@ export const GERMAN: Texts = {
     claims_provider: { verify: 'Anmelden mit {vendorName}', enroll: 'Anmelden mit {vendorName}' },
   },
   sendCode: 'Code senden',
-  callMe: 'Anrufen',
+  callMe: 'Mich anrufen',
   sendRequest: 'Anfrage senden',
   phoneNumber: 'Telefonnummer mit + und Ländervorwahl',
   replaceNumber: 'Meine aktuelle Nummer ersetzen',
