@@ -1,13 +1,16 @@
 import { describe, expect, test } from '@jest/globals'
+import * as client from 'gatehouse-client/messages'
 import { clickOnce } from 'gatehouse-test-support/click'
 import { expectGoodScreen, PASSWORD, useDemo, type Visitor } from 'gatehouse-test-support/demo-page'
 import type { Page } from 'playwright-core'
 import { ENGLISH } from '../../examples/react/src/language/english.ts'
+import { FRENCH } from '../../examples/react/src/language/french.ts'
 import { GERMAN } from '../../examples/react/src/language/german.ts'
+import { SPANISH } from '../../examples/react/src/language/spanish.ts'
 
 /**
- * The sign-in page in German, its language switch, and names and messages that are written from
- * right to left.
+ * The texts of all languages, the sign-in page in German, its language switch, and names and
+ * messages that are written from right to left.
  */
 const harness = useDemo()
 
@@ -20,17 +23,35 @@ async function signInGerman(visitor: Visitor, login: string, password = PASSWORD
   await visitor.press('Anmelden')
 }
 
-test('the texts have the same placeholders in both languages', () => {
-  const flat = (texts: object): [string, string][] =>
-    Object.entries(texts).flatMap(([name, value]) =>
-      typeof value === 'string'
-        ? [[name, value]]
-        : flat(value).map(([key, text]) => [`${name}.${key}`, text]),
-    )
+function flat(texts: object): [name: string, text: string][] {
+  return Object.entries(texts).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value]] : flat(value).map(([key, text]) => [`${name}.${key}`, text]),
+  )
+}
+
+test('the texts have the same placeholders in each language', () => {
   const placeholders = (texts: object) =>
     flat(texts).map(([name, text]) => [name, ...(text.match(/\{\w+\}/g) ?? []).sort()].join(' '))
-  expect(placeholders(GERMAN).sort()).toEqual(placeholders(ENGLISH).sort())
+  for (const texts of [GERMAN, FRENCH, SPANISH])
+    expect(placeholders(texts).sort()).toEqual(placeholders(ENGLISH).sort())
 })
+
+/** Two spaces, one at an end, or a typewriter's quotation mark. */
+const UNTIDY = /\s\s|^\s|\s$|['"]/
+const TYPOGRAPHY = {
+  en: [UNTIDY, { ENGLISH, messages: client.ENGLISH }],
+  de: [UNTIDY, { GERMAN, messages: client.GERMAN }],
+  fr: [RegExp(`${UNTIDY.source}|[^\u202f][:;!?»]|«[^\u202f]`), { FRENCH, messages: client.FRENCH }],
+  /** Each question begins with its mark. Not those that the rule for symbols names. */
+  es: [RegExp(`${UNTIDY.source}|^[^¿]*(?<! )\\?|^[^¡]*(?<! )!`), { SPANISH, messages: client.SPANISH }],
+} as const
+
+test.each(Object.entries(TYPOGRAPHY))(
+  'the texts follow the typography of %s',
+  (_language, [wrong, texts]) => {
+    expect(flat(texts).filter(([, text]) => wrong.test(text))).toEqual([])
+  },
+)
 
 test('a browser that prefers German: sign-in with a second factor, errors, groups, dates and sign-out', async () => {
   const visitor = await harness.visit({ locale: 'de-AT' })
@@ -83,9 +104,15 @@ test('the switch keeps the sign-in, is remembered, and tells the broker', async 
   await visitor.screen('Anmelden')
   await page.reload()
   await visitor.screen('Anmelden')
-  await clickOnce(page.getByRole('button', { name: 'English' }))
-  await visitor.screen('Sign in')
-  expect(await langOf(page)).toBe('en')
+  for (const [name, title, language] of [
+    ['Français', 'Se connecter', 'fr'],
+    ['Español', 'Iniciar sesión', 'es'],
+    ['English', 'Sign in', 'en'],
+  ] as const) {
+    await clickOnce(page.getByRole('button', { name }))
+    await visitor.screen(title)
+    expect(await langOf(page)).toBe(language)
+  }
 })
 
 describe('from right to left', () => {

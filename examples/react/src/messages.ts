@@ -1,12 +1,6 @@
 import { type Denial, GatehouseError, type SessionEnd, type SignInStep } from 'gatehouse-client'
-import {
-  type Action,
-  describeDenial,
-  describeError,
-  describeResult,
-  describeSessionEnd,
-} from 'gatehouse-client/messages'
-import { language, texts } from './language/language.ts'
+import type { Action } from 'gatehouse-client/messages'
+import { messages, texts } from './language/language.ts'
 
 /** A message for the user. */
 export interface Message {
@@ -39,7 +33,7 @@ export function messageOf(error: unknown): ErrorMessage {
     return { tone: 'error', text, action: 'retry', causes: [], waitSeconds: 0 }
   }
   const { causes, requestId, retryAfterSeconds: waitSeconds = 0 } = error
-  const { title, text, action, field, details } = describeError(error, language)
+  const { title, text, action, field, details } = messages.describeError(error)
   const message = { title, text, action, field, details, causes, waitSeconds }
   if (action === 'none' || action === 'continue') return { tone: 'info', ...message }
   return { tone: 'error', ...message, requestId: action === 'correct' ? undefined : requestId }
@@ -52,14 +46,14 @@ const IN_PROGRESS = new Set(['WAITING', 'CHALLENGE'])
 export function resultOf(step: SignInStep): Message | undefined {
   const result = 'result' in step ? step.result : undefined
   if (result === undefined || IN_PROGRESS.has(result)) return undefined
-  return { tone: 'error', text: describeResult(result, language).text }
+  return { tone: 'error', text: messages.describeResult(result).text }
 }
 
 export function denialOf(denial: Denial): Message {
-  const { title, text } = describeDenial(denial, language)
+  const { title, text } = messages.describeDenial(denial)
   return { tone: 'info', title, text }
 }
 
 export function sessionEndOf(reason: SessionEnd): Message {
-  return { tone: 'info', text: describeSessionEnd(reason, language).text }
+  return { tone: 'info', text: messages.describeSessionEnd(reason).text }
 }

@@ -1,19 +1,31 @@
+import * as client from 'gatehouse-client/messages'
 import { ENGLISH } from './english.ts'
+import { FRENCH } from './french.ts'
 import { GERMAN } from './german.ts'
+import { SPANISH } from './spanish.ts'
 
-const TEXTS = { en: ENGLISH, de: GERMAN }
-export type Language = keyof typeof TEXTS
+/** To add a language, add its texts, its catalogue of messages, and a line here (BCP 47). */
+const LANGUAGES = {
+  en: { texts: ENGLISH, catalogue: client.ENGLISH },
+  de: { texts: GERMAN, catalogue: client.GERMAN },
+  fr: { texts: FRENCH, catalogue: client.FRENCH },
+  es: { texts: SPANISH, catalogue: client.SPANISH },
+}
+export type Language = keyof typeof LANGUAGES
 
-const isKnown = (tag: string | undefined): tag is Language => tag !== undefined && Object.hasOwn(TEXTS, tag)
+const isKnown = (tag: string | undefined): tag is Language =>
+  tag !== undefined && Object.hasOwn(LANGUAGES, tag)
 
 /** A cookie, because signing out clears the storage of the origin. */
-const [, kept] = /(?:^|; )language=(\w+)/.exec(document.cookie) ?? []
+const [, kept] = /(?:^|; )language=([\w-]+)/.exec(document.cookie) ?? []
 
 /** The user's choice. Undefined: the browser's languages apply. */
 export const chosenLanguage = isKnown(kept) ? kept : undefined
 export const language =
-  chosenLanguage ?? navigator.languages.map((tag) => tag.slice(0, 2)).find(isKnown) ?? 'en'
-export const texts = TEXTS[language]
+  chosenLanguage ?? navigator.languages.flatMap((tag) => [tag, tag.split('-')[0]]).find(isKnown) ?? 'en'
+export const { texts } = LANGUAGES[language]
+/** The messages of gatehouse-client. */
+export const messages = client.messages(LANGUAGES[language].catalogue)
 
 document.documentElement.lang = language
 
@@ -23,6 +35,11 @@ export function switchTo(chosen: Language): void {
   document.cookie = `language=${chosen}; Path=/; Max-Age=31536000; SameSite=Strict`
   location.reload()
 }
+
+/** Each with its name in itself. */
+export const languages = (Object.keys(LANGUAGES) as Language[]).map(
+  (tag) => [tag, LANGUAGES[tag].texts.languageName] as const,
+)
 
 export function listOf(items: readonly string[]): string {
   return new Intl.ListFormat(language).format(items)

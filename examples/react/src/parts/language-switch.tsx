@@ -1,19 +1,17 @@
-import { type Language, language, switchTo, texts } from '../language/language.ts'
-
-const NAMES: Readonly<Record<Language, string>> = { en: 'English', de: 'Deutsch' }
+import { language, languages, switchTo, texts } from '../language/language.ts'
 
 export function LanguageSwitch() {
   return (
     <nav aria-label={texts.language} className="languages">
-      {(Object.keys(NAMES) as Language[]).map((name) => (
+      {languages.map(([tag, name]) => (
         <button
-          key={name}
+          key={tag}
           type="button"
-          lang={name}
-          aria-pressed={name === language}
-          onClick={() => switchTo(name)}
+          lang={tag}
+          aria-pressed={tag === language}
+          onClick={() => switchTo(tag)}
         >
-          {NAMES[name]}
+          {name}
         </button>
       ))}
     </nav>

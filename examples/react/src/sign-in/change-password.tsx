@@ -1,7 +1,6 @@
 import type { ChangeElsewhere, PasswordExpired, PasswordReset, PasswordWarn } from 'gatehouse-client'
-import { describePasswordPolicy } from 'gatehouse-client/messages'
 import { fillText } from '../language/fill.ts'
-import { language, texts } from '../language/language.ts'
+import { language, messages, texts } from '../language/language.ts'
 import { show } from '../page.ts'
 import { Checkbox, HiddenUsername, PasswordField } from '../parts/fields.tsx'
 import { Form, type Values } from '../parts/form.tsx'
@@ -80,7 +79,7 @@ function titleOf(step: PasswordStep): string {
 }
 
 function PasswordRules({ step }: { readonly step: PasswordStep }) {
-  const rules = describePasswordPolicy(step.answer._embedded.policy, language)
+  const rules = messages.describePasswordPolicy(step.answer._embedded.policy)
   if (rules.length === 0) return null
   return (
     <>
