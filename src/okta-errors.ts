@@ -65,6 +65,8 @@ export interface Variant extends Partial<Pick<OktaError, 'counts' | 'message' | 
 
 /** Why a new password was refused: only the text tells (S7). */
 const NEW_PASSWORD_REFUSED: readonly Variant[] = [
+  // all rules of the policy, its history and minimum age too, whichever is broken
+  { text: /password requirements: /i, message: 'passwordRules' },
   { text: /used too recently|be your current password|last \d+ passwords/i, message: 'passwordUsedBefore' },
   { text: /minimum password age|must have elapsed/i, message: 'passwordTooNew' },
   { text: /commonly used/i, message: 'passwordCommon' },

@@ -236,6 +236,17 @@ test.each(['E0000014', 'E0000080'])('%s, with one cause for all rules, and witho
   expect(describeError(refused(403, code, 'no', [TOO_RECENT]), 'en').key).toBe('passwordUsedBefore')
 })
 
+test('a minimum age that one cause names with all rules follows the rules, as Okta says it', () => {
+  const age = 'At least 2 hour(s) must have elapsed since you last changed your password.'
+  const message = describeError(refused(403, 'E0000080', 'no', [`${ALL_RULES} ${age}`]), 'en')
+  expect(message.key).toBe('passwordRules')
+  expect(message.details.slice(-2)).toEqual(['not your last name', age])
+  expect(describeError(refused(403, 'E0000080', 'no', [age]), 'en').key).toBe('passwordTooNew')
+  const brief = 'Password requirements were not met. Password requirements: at least 8 characters.'
+  const short = describeError(refused(403, 'E0000080', 'no', [`${brief} ${age}`]), 'en')
+  expect([short.key, short.details]).toEqual(['passwordRules', ['at least 8 characters', age]])
+})
+
 test('the rules of a policy: those that are on, without the minimum age', () => {
   const complexity = {
     minLength: 10,

@@ -14,6 +14,8 @@ describe('an error that Okta words in several ways', () => {
   const WRONG = 'oldPassword: The credentials provided were incorrect.'
   const WEAK = 'Passwords must have at least 8 characters, a lowercase letter, no parts of your username'
   const ALL_RULES = 'Password requirements were not met. Password requirements: at least 8 characters.'
+  const OF_AGE =
+    ' Your password cannot be any of your last 4 passwords. At least 2 hour(s) must have elapsed since you last changed your password.'
 
   test.each([
     ['the documented cause', 403, causes(WRONG), 'guess wrongOldPassword'],
@@ -25,6 +27,9 @@ describe('an error that Okta words in several ways', () => {
     ['both passwords refused', 403, causes(WEAK, WRONG), 'guess wrongOldPassword'],
     ['the policy', 403, causes(WEAK), 'call passwordRules'],
     ['the policy with status 400', 400, causes(ALL_RULES), 'call passwordRules'],
+    ['the policy with rules of age', 403, causes(ALL_RULES + OF_AGE), 'call passwordRules'],
+    ['the history alone', 403, causes(OF_AGE.split('. ')[0]), 'call passwordUsedBefore'],
+    ['the minimum age alone', 403, causes(OF_AGE.split('. ')[1]), 'call passwordTooNew'],
     ['the policy in German', 403, causes('Passwortanforderungen nicht erfüllt.'), 'call passwordRules'],
     ['the history', 403, causes('Password has been used too recently'), 'call passwordUsedBefore'],
     ['the old one again', 403, causes('Password cannot be your current password'), 'call passwordUsedBefore'],
@@ -34,6 +39,10 @@ describe('an error that Okta words in several ways', () => {
     ['no list of causes', 403, undefined, 'call passwordRules'],
   ])('E0000014: %s', (_name, status, errorCauses, meaning) => {
     expect(read('E0000014', status, { errorCauses })).toBe(meaning)
+  })
+
+  test('E0000080: the policy with rules of age', () => {
+    expect(read('E0000080', 403, { errorCauses: causes(ALL_RULES + OF_AGE) })).toBe('call passwordRules')
   })
 
   test('a field that is missing is no wrong password', () => {

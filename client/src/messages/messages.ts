@@ -15,7 +15,7 @@ import {
   SESSION_ENDS,
 } from './message-keys.ts'
 import { OKTA_CODES, VARIANTS } from './okta-codes.ts'
-import { type AppliedRule, isCounted, rulesIn, rulesOf } from './password-rules.ts'
+import { type AppliedRule, isCounted, minimumAgeIn, rulesIn, rulesOf } from './password-rules.ts'
 
 /** A message for users. */
 export interface Message {
@@ -72,7 +72,9 @@ export function messages(catalogue: Catalogue) {
       if (key === 'tokenPrompt') return { ...message, details: [summary, ...causes] }
       if (key === 'invalidInput') return { ...message, details: causes }
       if (key !== 'passwordRules') return { ...message, rules }
-      const others = causes.filter((cause) => rulesIn(cause).length === 0)
+      const others = causes.flatMap((cause) =>
+        rulesIn(cause).length === 0 ? [cause] : (minimumAgeIn(cause) ?? []),
+      )
       return { ...message, rules, details: [...rules.map(textOf), ...others] }
     },
 

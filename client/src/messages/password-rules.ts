@@ -48,6 +48,14 @@ export function rulesIn(cause: string): AppliedRule[] {
   })
 }
 
+/**
+ * `At least 2 hour(s) must have elapsed since you last changed your password.`: no rule for the new
+ * password, but perhaps why it was refused.
+ */
+export function minimumAgeIn(cause: string): string | undefined {
+  return /[^.]*must have elapsed[^.]*\.?/i.exec(cause)?.[0].trim()
+}
+
 /** The rules of a policy that are on. Some orgs send −1 for one that is off. */
 export function rulesOf({ complexity = {}, age = {} }: PasswordPolicy): AppliedRule[] {
   const counts = { ...complexity, historyCount: age.historyCount }
