@@ -45,6 +45,7 @@ const settingsBody = z.object({
   language: z.enum(['en', 'de']).optional(),
   wrongPassword: z.enum(['E0000004', 'E0000207']).optional(),
   passwordRules: z.enum(['all-rules', 'broken-rules', 'no-causes']).optional(),
+  youngPassword: z.enum(['age', 'all-rules', 'allowed-if-expired']).optional(),
   directoryAgent: z.enum(['connected', 'slow', 'timed-out', 'disconnected']).optional(),
   blockedZones: z.array(networkZone).optional(),
   suspectedAddresses: z.array(z.string()).optional(),

@@ -140,10 +140,12 @@ const passwordPolicy = z.strictObject({
     excludeUsername: z.boolean(),
   }),
   warnDays: z.int(),
-  /** A younger password cannot be recovered. */
+  /** A younger password cannot be recovered, nor changed (`refusals.youngPassword`). */
   minAgeMinutes: z.number().min(0).default(0),
   maxWrongPasswords: z.int().min(1),
   showLockout: z.boolean(),
+  /** false: users cannot recover the password. */
+  selfServiceReset: z.boolean().default(true),
   /** false: only an administrator can unlock a locked account. */
   selfServiceUnlock: z.boolean().default(true),
 })
@@ -333,6 +335,12 @@ const sandboxConfig = z.strictObject({
        * no `errorCauses` at all.
        */
       passwordRules: z.enum(['all-rules', 'broken-rules', 'no-causes']).default('all-rules'),
+      /**
+       * A change of a password that is younger than the policy's minimum age: the cause names the
+       * age alone, or all rules, or an expired password may be changed at any age. Which one it is
+       * at Okta, nobody has seen (S7).
+       */
+      youngPassword: z.enum(['age', 'all-rules', 'allowed-if-expired']).default('age'),
     })
     .prefault({}),
   /**

@@ -53,6 +53,10 @@ const PHRASES: readonly (readonly [english: RegExp, german: string])[] = [
   [/a symbol/, 'ein Sonderzeichen'],
   [/no parts of your username/, 'keinen Teil Ihres Benutzernamens'],
   [/Password cannot be your current password/, 'Das Passwort darf nicht Ihr aktuelles sein'],
+  [
+    /At least (\d+) (?:minute|hour|day)\(s\) must have elapsed since you last changed your password\./,
+    'Seit der letzten Änderung muss mehr Zeit vergehen.',
+  ],
   [/Password has been used too recently/, 'Das Passwort wurde vor zu kurzer Zeit verwendet'],
   [/The field cannot be left blank/, 'Das Feld darf nicht leer sein'],
   [/Your token doesn't match our records\. Please try again\./, 'Der Code stimmt nicht.'],

@@ -1,8 +1,9 @@
-import { managedPolicyOf } from '../management/managed-objects.ts'
+import { managedPolicyOf } from '../management/managed-policies.ts'
 import type { SignOnPolicy } from '../sandbox-config.ts'
 import { authenticationFailed } from './authn-error.ts'
 import { matchingRule } from './network-zones.ts'
 import type { Org } from './org.ts'
+import { passwordPolicyOf } from './password-policy.ts'
 import { clearChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
 
@@ -22,7 +23,7 @@ export function setNextStatus(org: Org, transaction: Transaction, user: User): v
 
 /** undefined if no sign-on policy is assigned. */
 export function signOnPolicyOf(org: Org, user: User): SignOnPolicy | undefined {
-  const managed = managedPolicyOf(org.managed, user.id)
+  const managed = managedPolicyOf(org.managed, user.id, 'OKTA_SIGN_ON')
   if (managed !== undefined) return managed
   const name = user.config.signOnPolicy
   return name === null ? undefined : org.config.signOnPolicies[name]
@@ -114,7 +115,7 @@ function isMfaExempt(
 }
 
 function shouldWarn(org: Org, transaction: Transaction, user: User): boolean {
-  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
+  const policy = passwordPolicyOf(org, user)
   return (
     transaction.warnBeforePasswordExpired &&
     user.passwordExpiresInDays !== undefined &&

@@ -4,6 +4,7 @@ import { requireAgent } from './directory-agent.ts'
 import { setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
 import { logOwnRecovery } from './own-recovery-log.ts'
+import { isTooYoung, passwordPolicyOf } from './password-policy.ts'
 import { checkRecoveryAnswer } from './recovery-answer.ts'
 import type { ChangePasswordBody, ResetPasswordBody } from './schemas.ts'
 import type { Transaction } from './transaction.ts'
@@ -17,9 +18,25 @@ export function changePassword(
   body: ChangePasswordBody,
 ): void {
   requireAgent(org, user)
-  if (body.oldPassword !== user.password) throw wrongOldPassword(org.settings.wrongOldPassword)
-  requireValidPassword(org, user, body.newPassword, 'change')
+  requireNewPassword(org, user, body)
+  if (org.settings.youngPassword !== 'allowed-if-expired' || !user.passwordExpired)
+    requireMinimumAge(org, user)
   setPassword(org, transaction, user, body)
+}
+
+/** `POST /users/{id}/credentials/change_password?strict=true` of the management API. */
+export function changePasswordStrictly(org: Org, user: User, body: ChangedPassword): void {
+  requireNewPassword(org, user, body)
+  requireMinimumAge(org, user)
+  storePassword(org, user, body.newPassword)
+  void org.sendEvent('user.account.update_password', user)
+}
+
+type ChangedPassword = Pick<ChangePasswordBody, 'oldPassword' | 'newPassword'>
+
+function requireNewPassword(org: Org, user: User, { oldPassword, newPassword }: ChangedPassword): void {
+  if (oldPassword !== user.password) throw wrongOldPassword(org.settings.wrongOldPassword)
+  requireValidPassword(org, user, newPassword, 'change')
 }
 
 /** POST /credentials/reset_password, in PASSWORD_RESET. */
@@ -86,21 +103,53 @@ export function requireValidPassword(
   password: string,
   operation: 'change' | 'reset',
 ): void {
-  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
+  const policy = passwordPolicyOf(org, user)
   if (policy === undefined) return
   const unmet = unmetRequirements(policy, password, user)
   if (unmet.length === 0) return
   // Active Directory says no more than this (S4)
   if (user.config.activeDirectory !== undefined) throw passwordTooWeak(operation, [NOT_MET])
-  const rules = rulesOf(policy, user).map(({ text }) => text)
   switch (org.settings.passwordRules) {
     case 'all-rules':
-      throw passwordTooWeak(operation, [`${NOT_MET} Password requirements: ${rules.join(', ')}.`])
+      throw passwordTooWeak(operation, [allRules(policy, user)])
     case 'broken-rules':
       throw passwordTooWeakByRules(unmet)
     case 'no-causes':
       throw passwordTooWeak(operation, null)
   }
+}
+
+/**
+ * All rules of the policy in one sentence, and then its minimum age, as in okta-signin-widget's
+ * test of AuthenticatorUtil.
+ */
+function allRules(policy: PasswordPolicy, user: User): string {
+  const rules = rulesOf(policy, user).map(({ text }) => text)
+  const age = policy.minAgeMinutes > 0 ? ` ${minimumAge(policy)}` : ''
+  return `${NOT_MET} Password requirements: ${rules.join(', ')}.${age}`
+}
+
+/** In the largest unit that is whole, as okta-signin-widget says it. */
+function minimumAge({ minAgeMinutes }: PasswordPolicy): string {
+  const [count, unit] =
+    minAgeMinutes % DAY_MINUTES === 0
+      ? [minAgeMinutes / DAY_MINUTES, 'day']
+      : minAgeMinutes % 60 === 0
+        ? [minAgeMinutes / 60, 'hour']
+        : [minAgeMinutes, 'minute']
+  return `At least ${count} ${unit}(s) must have elapsed since you last changed your password.`
+}
+
+const DAY_MINUTES = 24 * 60
+
+/** @throws E0000014 if the password was changed a short time ago */
+function requireMinimumAge(org: Org, user: User): void {
+  const policy = passwordPolicyOf(org, user)
+  if (policy === undefined || !isTooYoung(org, user)) return
+  const { youngPassword } = org.settings
+  throw passwordTooWeak('change', [
+    youngPassword === 'all-rules' ? allRules(policy, user) : minimumAge(policy),
+  ])
 }
 
 function setPassword(
@@ -109,11 +158,7 @@ function setPassword(
   user: User,
   body: { newPassword: string; revokeSessions?: boolean | null | undefined },
 ): void {
-  user.password = body.newPassword
-  user.passwordChanged = new Date(org.now()).toISOString()
-  user.passwordExpired = false
-  user.passwordBreached = false
-  user.passwordExpiresInDays = undefined
+  storePassword(org, user, body.newPassword)
   if (body.revokeSessions === true) revokeSessions(org, user)
   if (transaction.recoveryType === 'PASSWORD') passwordRecovered(org, user)
   // until now, the tokens could be redeemed again (R6)
@@ -123,6 +168,14 @@ function setPassword(
   transaction.passwordHandled = true
   transaction.recoveryType = undefined
   setNextStatus(org, transaction, user)
+}
+
+function storePassword({ now }: Org, user: User, password: string): void {
+  user.password = password
+  user.passwordChanged = new Date(now()).toISOString()
+  user.passwordExpired = false
+  user.passwordBreached = false
+  user.passwordExpiresInDays = undefined
 }
 
 /** Ends the user's sessions at the org and revokes unredeemed session tokens. */

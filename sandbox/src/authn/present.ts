@@ -3,6 +3,7 @@ import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
 import { actionLink, type Link } from './links.ts'
 import { activeFactors, enrollmentOffers, signOnPolicyOf } from './next-status.ts'
 import type { Org } from './org.ts'
+import { passwordPolicyOf } from './password-policy.ts'
 import { presentLinks } from './present-links.ts'
 import type { Status } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
@@ -118,7 +119,7 @@ function appPart({ transaction: { app }, origin }: View): Json {
 }
 
 function passwordPolicy({ org, transaction: { user } }: View) {
-  return user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
+  return user === undefined ? undefined : passwordPolicyOf(org, user)
 }
 
 function expiringPolicy(view: View): Json {

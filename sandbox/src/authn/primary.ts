@@ -16,6 +16,7 @@ import { applyIdentityProviderApproval } from './enroll.ts'
 import { isSupported } from './identity-engine.ts'
 import { setNextStatus } from './next-status.ts'
 import { type Org, recordSignIn } from './org.ts'
+import { passwordPolicyOf } from './password-policy.ts'
 import type { PrimaryBody } from './schemas.ts'
 import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
@@ -117,7 +118,7 @@ function checkPassword(
   const { exceeded, headers } = org.rateLimit.countSignIn(username)
   if (exceeded) throw rateLimited(headers)
   const user = org.users.findByUsername(username)
-  const policy = user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
+  const policy = user === undefined ? undefined : passwordPolicyOf(org, user)
   if (user !== undefined) askDirectory(org, client, user)
   const isValid = user?.password !== undefined && user.password === password && user.activated
   if (user !== undefined && policy !== undefined && !user.lockedOut && !isValid) {

@@ -21,6 +21,7 @@ import { randomCode } from './issued-tokens.ts'
 import { actionLink } from './links.ts'
 import type { Org, Recovery } from './org.ts'
 import { logRecoveryStart } from './own-recovery-log.ts'
+import { isTooYoung, passwordPolicyOf } from './password-policy.ts'
 import { omitUndefined, present, presentUser } from './present.ts'
 import { checkRecoveryAnswer } from './recovery-answer.ts'
 import type { RecoveryBody, RecoveryTokenBody } from './schemas.ts'
@@ -153,11 +154,12 @@ function recoveryError(
   factorType: string | undefined,
 ): AuthnError | undefined {
   if (user === undefined) return unknownUser()
-  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
+  const policy = passwordPolicyOf(org, user)
   const canUnlock = recoveryType === 'UNLOCK' && policy?.selfServiceUnlock !== false
   if (user.lockedOut && !canUnlock) return accountLocked()
   if (recoveryType === 'UNLOCK' && !user.lockedOut) return unlockNotAllowed()
-  if (recoveryType === 'PASSWORD' && !hasRecoverablePassword(org, user)) return recoveryNotAllowed()
+  const isDenied = policy?.selfServiceReset === false || !hasRecoverablePassword(org, user)
+  if (recoveryType === 'PASSWORD' && isDenied) return recoveryNotAllowed()
   const byPhone = factorType === 'SMS' || factorType === 'CALL'
   const isAllowed = user.config.recoveryAllowed && (!byPhone || user.recoveryPhone !== undefined)
   return isAllowed ? undefined : recoveryNotAllowed()
@@ -165,9 +167,7 @@ function recoveryError(
 
 /** Okta recovers no password of such a user (R4). */
 function hasRecoverablePassword(org: Org, user: User): boolean {
-  const { minAgeMinutes = 0 } = org.config.passwordPolicies[user.config.passwordPolicy] ?? {}
-  const ageMs = org.now() - Date.parse(user.passwordChanged)
-  return user.adminStatus === undefined && user.activated && ageMs >= minAgeMinutes * 60_000
+  return user.adminStatus === undefined && user.activated && !isTooYoung(org, user)
 }
 
 /**

@@ -1,19 +1,12 @@
 import type { AddedReceiver } from '../event-hook.ts'
-import type { SignOnPolicy } from '../sandbox-config.ts'
+import type { ManagedPolicies } from './managed-policies.ts'
 
-/** Groups that an administrator created, the sign-on policies for them, and event hooks. */
+/** Groups that an administrator created, the policies for them, and event hooks. */
 export type ManagedObjects = {
   groups: Map<string, { name: string; members: Set<string> }>
-  policies: Map<string, ManagedPolicy>
+  policies: ManagedPolicies
   eventHooks: Map<string, ManagedEventHook>
   clear(): void
-}
-
-export type ManagedPolicy = {
-  name: string
-  groupIds: readonly string[]
-  /** Undefined until the policy has a rule. */
-  signOn: SignOnPolicy | undefined
 }
 
 export type ManagedEventHook = {
@@ -25,24 +18,15 @@ export type ManagedEventHook = {
 
 export function createManagedObjects(): ManagedObjects {
   const groups: ManagedObjects['groups'] = new Map()
-  const policies: ManagedObjects['policies'] = new Map()
+  const policies: ManagedPolicies = { OKTA_SIGN_ON: [], PASSWORD: [] }
   const eventHooks: ManagedObjects['eventHooks'] = new Map()
   return {
     groups,
     policies,
     eventHooks,
     clear() {
-      for (const each of [groups, policies, eventHooks]) each.clear()
+      for (const each of [groups, eventHooks]) each.clear()
+      for (const each of Object.values(policies)) each.length = 0
     },
   }
-}
-
-/** The policy that an administrator created for a group of this user, if there is one. */
-export function managedPolicyOf(
-  { groups, policies }: ManagedObjects,
-  userId: string,
-): SignOnPolicy | undefined {
-  const applies = ({ groupIds }: ManagedPolicy) =>
-    groupIds.some((id) => groups.get(id)?.members.has(userId) === true)
-  return [...policies.values()].find((policy) => policy.signOn !== undefined && applies(policy))?.signOn
 }

@@ -49,13 +49,42 @@ export const newEventHookBody = z.object({
 
 export const newGroupBody = z.object({ profile: z.object({ name }) })
 
-export const newPolicyBody = z.object({
-  type: z.literal('OKTA_SIGN_ON'),
+const newPolicy = {
   name,
+  priority: z.int().min(1).optional(),
   conditions: z.object({ people: z.object({ groups: z.object({ include: z.array(z.string()).min(1) }) }) }),
+}
+
+/**
+ * The example of Okta's reference (okta-developer-docs, reference/api/policy, "Password Policy", as
+ * of 2022; in @468de9c5, public/docs/api/postman/policy.json).
+ */
+const passwordSettings = z.object({
+  password: z.object({
+    complexity: z.object({
+      minLength: z.int().min(4).max(30),
+      minLowerCase: z.int().min(0),
+      minUpperCase: z.int().min(0),
+      minNumber: z.int().min(0),
+      minSymbol: z.int().min(0),
+      excludeUsername: z.boolean(),
+    }),
+    age: z.object({ minAgeMinutes: z.int().min(0), expireWarnDays: z.int().min(0) }),
+    lockout: z.object({ maxAttempts: z.int().min(1), showLockoutFailures: z.boolean() }),
+  }),
+  recovery: z.object({
+    factors: z.object({ okta_email: z.object({ status: z.enum(['ACTIVE', 'INACTIVE']) }) }),
+  }),
 })
 
-export const newRuleBody = z.object({
+export const newPolicyBody = z.discriminatedUnion('type', [
+  z.object({ ...newPolicy, type: z.literal('OKTA_SIGN_ON') }),
+  z.object({ ...newPolicy, type: z.literal('PASSWORD'), settings: passwordSettings }),
+])
+export type NewPolicyBody = z.output<typeof newPolicyBody>
+export const policyType = z.enum(['OKTA_SIGN_ON', 'PASSWORD'])
+
+const signOnRule = z.object({
   type: z.literal('SIGN_ON'),
   name,
   actions: z.object({
@@ -68,4 +97,17 @@ export const newRuleBody = z.object({
     }),
   }),
 })
+
+const passwordRule = z.object({
+  type: z.literal('PASSWORD'),
+  name,
+  actions: z.object({ selfServicePasswordReset: z.object({ access: z.enum(['ALLOW', 'DENY']) }) }),
+})
+
+export const newRuleBody = z.discriminatedUnion('type', [signOnRule, passwordRule])
 export type NewRuleBody = z.output<typeof newRuleBody>
+
+export const changePasswordBody = z.object({
+  oldPassword: z.object({ value: z.string() }),
+  newPassword: z.object({ value: z.string() }),
+})

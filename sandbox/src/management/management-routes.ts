@@ -3,6 +3,7 @@ import { accessDenied, invalidToken, notFound, validationFailed } from '../authn
 import { clientContextOf } from '../authn/authn-middleware.ts'
 import { idFromSeed } from '../authn/issued-tokens.ts'
 import type { Org } from '../authn/org.ts'
+import { changePasswordStrictly } from '../authn/passwords.ts'
 import { presentUser } from '../authn/present.ts'
 import { newRecoveryToken } from '../authn/recovery.ts'
 import { parseBody } from '../authn/schemas.ts'
@@ -16,19 +17,27 @@ import {
 import type { EventHook } from '../event-hook.ts'
 import type { ManagedEventHook } from './managed-objects.ts'
 import {
+  addManagedRule,
+  createManagedPolicy,
+  EVERYONE,
+  presentPolicies,
+  removeManagedPolicy,
+} from './managed-policies.ts'
+import {
   activateManagedUser,
   addManagedFactor,
   createManagedUser,
   removeManagedUser,
 } from './managed-users.ts'
 import {
-  type NewRuleBody,
+  changePasswordBody,
   newEventHookBody,
   newFactorBody,
   newGroupBody,
   newPolicyBody,
   newRuleBody,
   newUserBody,
+  policyType,
 } from './management-bodies.ts'
 
 type ManagementRoutesOptions = {
@@ -39,12 +48,12 @@ type ManagementRoutesOptions = {
 
 /**
  * What a test of an org needs of Okta's management API: users, their lifecycle and factors, groups,
- * sign-on policies of groups, and event hooks. An administrator's token (`adminTokens`) is
+ * policies of groups, and event hooks. An administrator's token (`adminTokens`) is
  * required: 403 E0000006 with a token that may only read.
  */
 export function createManagementRoutes({ org, eventHook, originOf }: ManagementRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })
-  const { groups, policies, eventHooks } = org.managed
+  const { groups, eventHooks } = org.managed
 
   on('get', '/api/v1/users', (req, res) => {
     const [, field, prefix = ''] = /^profile\.(login) sw "([^"]*)"$/.exec(String(req.query.search)) ?? []
@@ -80,6 +89,17 @@ export function createManagementRoutes({ org, eventHook, originOf }: ManagementR
   on('post', '/api/v1/users/:id/credentials/forgot_password', (req, res) => {
     res.json({ resetPasswordUrl: resetPasswordUrl(req, userOf(req)) })
   })
+  /**
+   * `strict`: "validates against the password minimum age policy" (okta-sdk-golang,
+   * ApiChangePasswordRequest).
+   */
+  on('post', '/api/v1/users/:id/credentials/change_password', (req, res) => {
+    if (req.query.strict !== 'true') throw validationFailed('strict', ['strict: Only true is supported'])
+    const { oldPassword, newPassword } = parseBody(changePasswordBody, req.body)
+    const body = { oldPassword: oldPassword.value, newPassword: newPassword.value }
+    changePasswordStrictly(org, userOf(req), body)
+    res.json({ password: {} })
+  })
   on('get', '/api/v1/users/:id/factors', (req, res) => {
     res.json(userOf(req).factors.map(presentFactor))
   })
@@ -88,8 +108,9 @@ export function createManagementRoutes({ org, eventHook, originOf }: ManagementR
   })
 
   on('get', '/api/v1/groups', (req, res) => {
-    const found = [...groups].filter(([, { name }]) => name.startsWith(String(req.query.q)))
-    res.json(found.map(([id, { name }]) => ({ id, profile: { name } })))
+    const all = [EVERYONE, ...[...groups].map(([id, { name }]) => ({ id, name }))]
+    const found = all.filter(({ name }) => name.startsWith(String(req.query.q)))
+    res.json(found.map(({ id, name }) => ({ id, profile: { name } })))
   })
   on('post', '/api/v1/groups', (req, res) => {
     const { name } = parseBody(newGroupBody, req.body).profile
@@ -110,24 +131,19 @@ export function createManagementRoutes({ org, eventHook, originOf }: ManagementR
     res.status(204).end()
   })
 
-  on('get', '/api/v1/policies', (_req, res) => {
-    res.json([...policies].map(([id, { name }]) => ({ id, name, type: 'OKTA_SIGN_ON' })))
+  on('get', '/api/v1/policies', (req, res) => {
+    const { success, data: type } = policyType.safeParse(req.query.type)
+    if (!success) throw validationFailed('type', ['type: The type is not supported'])
+    res.json(presentPolicies(org.managed.policies, type))
   })
   on('post', '/api/v1/policies', (req, res) => {
-    const { name, conditions } = parseBody(newPolicyBody, req.body)
-    const id = idFromSeed('00p', `policy ${name}`)
-    policies.set(id, { name, groupIds: conditions.people.groups.include, signOn: undefined })
-    res.json({ id, name, type: 'OKTA_SIGN_ON' })
+    res.json(createManagedPolicy(org.managed, parseBody(newPolicyBody, req.body)))
   })
   on('post', '/api/v1/policies/:id/rules', (req, res) => {
-    const policy = policies.get(String(req.params.id))
-    if (policy === undefined) throw notFound(`${req.params.id} (Policy)`)
-    const { name, actions } = parseBody(newRuleBody, req.body)
-    policy.signOn = signOnPolicy(actions.signon)
-    res.json({ id: idFromSeed('0pr', `rule ${name}`), name, type: 'SIGN_ON' })
+    res.json(addManagedRule(org.managed, String(req.params.id), parseBody(newRuleBody, req.body)))
   })
   on('delete', '/api/v1/policies/:id', (req, res) => {
-    if (!policies.delete(String(req.params.id))) throw notFound(`${req.params.id} (Policy)`)
+    removeManagedPolicy(org.managed, String(req.params.id))
     res.status(204).end()
   })
 
@@ -240,24 +256,6 @@ export function createManagementRoutes({ org, eventHook, originOf }: ManagementR
 }
 
 const MAX_PAGE = 200
-const MFA = { ALWAYS: 'always', SESSION: 'session', DEVICE: 'device' } as const
-
-function signOnPolicy({
-  access,
-  requireFactor,
-  factorPromptMode = 'ALWAYS',
-  rememberDeviceByDefault,
-  factorLifetime = 0,
-}: NewRuleBody['actions']['signon']) {
-  return {
-    mfa: requireFactor ? MFA[factorPromptMode] : ('never' as const),
-    deny: access === 'DENY',
-    rules: [],
-    allowRememberDevice: factorPromptMode !== 'ALWAYS',
-    rememberDeviceLifetimeInMinutes: factorLifetime,
-    rememberDeviceByDefault,
-  }
-}
 
 function present(user: User): object {
   return { ...presentUser(user), status: statusOf(user) }

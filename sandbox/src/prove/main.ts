@@ -65,7 +65,7 @@ async function run(options: ProveOptions): Promise<number> {
     }
   }
   const report = mergeReports(proofs.map((proof) => proof.report))
-  const { results, stopped, left } = report
+  const { results, stopped, left, moved } = report
   folder.keepLeftovers([...earlier, ...left])
   folder.write(proofs)
   print(`\n${countsOf(results)}\nReport: ${options.output}/report.md`)
@@ -73,9 +73,11 @@ async function run(options: ProveOptions): Promise<number> {
   if (differences.length > 0) print(`The org differs from the sandbox in: ${differences.join(', ')}`)
   if (stopped !== undefined) print(`The run ended early: ${stopped}`)
   if (left.length > 0) print(`Not deleted, so run --clean: ${left.join(', ')}`)
+  if (moved.length > 0)
+    print(`Look at the order of the org's policies, which may have changed: ${moved.join(', ')}`)
   if (earlier.length > 0) print(`An earlier run has left something, so run --clean: ${earlier.join(', ')}`)
   if (abort.signal.aborted) return INTERRUPTED
-  if (stopped !== undefined || left.length > 0) return 2
+  if (stopped !== undefined || left.length + moved.length > 0) return 2
   return results.some(({ result }) => result === 'disproved') ? 1 : 0
 }
 

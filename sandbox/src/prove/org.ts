@@ -1,6 +1,8 @@
-import { outcomeOf } from './caller.ts'
+import { outcomeOf, type Reply } from './caller.ts'
 import { isRecord, type Json, listOf, textAt } from './json.ts'
 import { createOwnedObjects, type OwnedObjectsOptions } from './owned-objects.ts'
+import { type NewPolicy, type PromptMode, passwordPolicy, promptPolicy } from './policies.ts'
+import { createPolicyOrder } from './policy-order.ts'
 
 export interface ProofUser {
   readonly id: string
@@ -26,8 +28,6 @@ export interface NewEventHook {
   readonly eventTypes: readonly string[]
 }
 
-export type PromptMode = 'ALWAYS' | 'SESSION' | 'DEVICE'
-
 export interface OrgOptions extends OwnedObjectsOptions {
   readonly mailDomain: string
   readonly password: () => string
@@ -40,8 +40,12 @@ export type Org = ReturnType<typeof createOrgClient>
 /** The org's management API, for what the run has created only. */
 export function createOrgClient(options: OrgOptions) {
   const { mailDomain, now, pause, settleMs } = options
-  const { manage, create, nextName, requireUser, deleteAll, deleteLeftovers } = createOwnedObjects(options)
-  const groupsByPrompt = new Map<PromptMode, Promise<string>>()
+  const owned = createOwnedObjects(options)
+  const { send, manage, create, listAll, nextName, requireUser, deleteAll, deleteLeftovers } = owned
+  const policyOrder = createPolicyOrder(async (type) =>
+    (await listAll(`/api/v1/policies?type=${type}`)).filter(isRecord),
+  )
+  const groups = new Map<string, Promise<string>>()
 
   const userPath = ({ id }: Pick<ProofUser, 'id'>) => `/api/v1/users/${requireUser(id)}`
 
@@ -77,44 +81,38 @@ export function createOrgClient(options: OrgOptions) {
     return { id, login, email: login, secondEmail, password, question, answer }
   }
 
-  /** A group whose sign-on policy asks for a factor. Each mode has one. */
-  async function createPromptGroup(mode: PromptMode): Promise<string> {
+  /**
+   * A group with a policy of its own. With priority 1, none of the org's own policies is applied
+   * instead: they move down, and up again when it is deleted (okta-developer-docs@468de9c5,
+   * guides/policy-rule-prioritization).
+   */
+  async function createGroup({ policy, conditions, rule }: NewPolicy): Promise<string> {
     const name = nextName()
+    await policyOrder.remember(policy.type)
     const group = await create('groups', name, {
       method: 'POST',
       path: '/api/v1/groups',
       body: { profile: { name } },
     })
     const people = { groups: { include: [group.id] } }
-    const policy = await create('policies', name, {
+    const { id } = await create('policies', name, {
       method: 'POST',
       path: '/api/v1/policies',
-      body: { type: 'OKTA_SIGN_ON', name, status: 'ACTIVE', conditions: { people } },
+      body: { ...policy, name, status: 'ACTIVE', priority: 1, conditions: { ...conditions, people } },
     })
-    const signon = {
-      access: 'ALLOW',
-      requireFactor: true,
-      factorPromptMode: mode,
-      rememberDeviceByDefault: false,
-      ...(mode === 'ALWAYS' ? {} : { factorLifetime: 15 }),
-      session: { usePersistentCookie: false, maxSessionIdleMinutes: 120, maxSessionLifetimeMinutes: 0 },
-    }
+    const network = { connection: 'ANYWHERE' }
     await manage({
       method: 'POST',
-      path: `/api/v1/policies/${policy.id}/rules`,
-      body: {
-        type: 'SIGN_ON',
-        name,
-        conditions: { network: { connection: 'ANYWHERE' } },
-        actions: { signon },
-      },
+      path: `/api/v1/policies/${id}/rules`,
+      body: { ...rule, name, conditions: { network } },
     })
     return group.id
   }
 
-  async function addToPromptGroup(user: ProofUser, mode: PromptMode): Promise<void> {
-    const existing = groupsByPrompt.get(mode) ?? createPromptGroup(mode)
-    groupsByPrompt.set(mode, existing)
+  /** Adds the user to the group of this name, which is created for its first user. */
+  async function addToGroup(user: ProofUser, group: string, policy: NewPolicy): Promise<void> {
+    const existing = groups.get(group) ?? createGroup(policy)
+    groups.set(group, existing)
     await manage({ method: 'PUT', path: `/api/v1/groups/${await existing}/users/${requireUser(user.id)}` })
   }
 
@@ -171,9 +169,24 @@ export function createOrgClient(options: OrgOptions) {
     /** A user whose sign-in asks for a factor: a security question, unless another one is named. */
     async createPromptedUser(mode: PromptMode, factorType: 'question' | 'email' | 'none' = 'question') {
       const user = await createUser()
-      await addToPromptGroup(user, mode)
+      await addToGroup(user, mode, promptPolicy(mode))
       if (factorType !== 'none') await addFactor(user, factorType)
       return user
+    },
+    /** A user who may change and recover the password only once it has this age. */
+    async createUserWithMinimumAge(minAgeMinutes: number, more: NewUser = {}): Promise<ProofUser> {
+      const user = await createUser(more)
+      await addToGroup(user, `minimum age ${minAgeMinutes}`, passwordPolicy(minAgeMinutes))
+      return user
+    },
+    /**
+     * Changes the password from `user.password`, as the minimum age allows (`strict` of
+     * okta-sdk-golang's ApiChangePasswordRequest).
+     */
+    async changePassword(user: ProofUser, newPassword: string): Promise<Reply> {
+      const path = `${userPath(user)}/credentials/change_password?strict=true`
+      const body = { oldPassword: { value: user.password }, newPassword: { value: newPassword } }
+      return send({ method: 'POST', path, body })
     },
     /** The user's status, and when the password was changed. */
     async read(user: ProofUser): Promise<{ status: string; passwordChanged: string }> {
@@ -214,6 +227,8 @@ export function createOrgClient(options: OrgOptions) {
     },
     /** The names of what could not be deleted. */
     deleteAll,
+    /** The types of the org's own policies that may have another order since the run. */
+    movedPolicies: policyOrder.moved,
     /** Takes over what earlier runs left, and deletes it. */
     deleteLeftovers,
   }

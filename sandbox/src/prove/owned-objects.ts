@@ -1,6 +1,7 @@
 import { type Call, type Caller, outcomeOf, RateLimitReached, type Reply } from './caller.ts'
 import { type Json, listOf, textAt } from './json.ts'
 import { NotTestable } from './not-testable.ts'
+import { POLICY_TYPES } from './policies.ts'
 
 /** All that a run creates has a name that begins so. */
 export const NAME_PREFIX = 'gatehouse-proof-'
@@ -39,13 +40,17 @@ const DELETION: Readonly<Record<ObjectKind, (id: string) => readonly Call[]>> = 
 }
 
 /** Where the objects whose names begin so are listed, and where an object has its name. */
-const LISTS: Readonly<Record<ObjectKind, { path: (prefix: string) => string; name: string }>> = {
-  eventHooks: { path: () => '/api/v1/eventHooks', name: 'name' },
-  policies: { path: () => '/api/v1/policies?type=OKTA_SIGN_ON', name: 'name' },
-  groups: { path: (prefix) => `/api/v1/groups?${new URLSearchParams({ q: prefix })}`, name: 'profile.name' },
+const LISTS: Readonly<Record<ObjectKind, { paths: (prefix: string) => readonly string[]; name: string }>> = {
+  eventHooks: { paths: () => ['/api/v1/eventHooks'], name: 'name' },
+  policies: { paths: () => POLICY_TYPES.map((type) => `/api/v1/policies?type=${type}`), name: 'name' },
+  groups: {
+    paths: (prefix) => [`/api/v1/groups?${new URLSearchParams({ q: prefix })}`],
+    name: 'profile.name',
+  },
   users: {
-    path: (prefix) =>
+    paths: (prefix) => [
       `/api/v1/users?${new URLSearchParams({ search: `profile.login sw "${prefix}"`, limit: '200' })}`,
+    ],
     name: 'profile.login',
   },
 }
@@ -84,7 +89,9 @@ export function createOwnedObjects({ call, apiToken, run, journal, now, pause }:
 
   /** Finds what exists by the names of the run, or of earlier ones. */
   async function adopt(prefix: string, names: Iterable<string>): Promise<void> {
-    for (const kind of KINDS) for (const object of await listAll(LISTS[kind].path(prefix))) take(kind, object)
+    for (const kind of KINDS)
+      for (const path of LISTS[kind].paths(prefix))
+        for (const object of await listAll(path)) take(kind, object)
     for (const login of [...names].filter((name) => name.includes('@'))) {
       // the search lags behind
       const reply = await send({ method: 'GET', path: `/api/v1/users/${encodeURIComponent(login)}` })
@@ -148,8 +155,11 @@ export function createOwnedObjects({ call, apiToken, run, journal, now, pause }:
   }
 
   return {
+    /** A call of the management API whose refusal a check looks at. */
+    send,
     manage,
     create,
+    listAll,
     nextName() {
       count += 1
       return `${NAME_PREFIX}${run}-${count}`

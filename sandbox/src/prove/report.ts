@@ -9,6 +9,8 @@ export interface RunReport {
   readonly stopped: string | undefined
   /** The names of what could not be deleted. */
   readonly left: readonly string[]
+  /** The types of policies that may have another order now. */
+  readonly moved: readonly string[]
 }
 
 /** Of the sandbox, each engine is a run of its own. */
@@ -20,6 +22,7 @@ export function mergeReports(reports: readonly RunReport[]): RunReport {
     isSandbox: first?.isSandbox ?? false,
     stopped: reports.find(({ stopped }) => stopped !== undefined)?.stopped,
     left: reports.flatMap(({ left }) => left),
+    moved: reports.flatMap(({ moved }) => moved),
   }
 }
 
@@ -56,13 +59,13 @@ export function reportJson({ results, ...run }: RunReport): string {
 }
 
 export function reportMarkdown(run: RunReport): string {
-  const { results, engine, isSandbox, stopped, left } = run
+  const { results, engine, isSandbox, stopped, left, moved } = run
   return `# Proof run
 
 ${isSandbox ? 'The sandbox' : `An org on ${engine === 'identity' ? 'Identity' : 'Classic'} Engine`}: ${countsOf(results)}.
 ${stopped === undefined ? '' : `\n**The run ended early:** ${stopped}\n`}${
   left.length === 0 ? '' : `\n**Not deleted** (\`--clean\` tries again): ${left.join(', ')}\n`
-}${ORDER.map((result) => section(result, results, isSandbox)).join('')}
+}${moved.length === 0 ? '' : `\n**Look at the order of the policies**, which may have changed: ${moved.join(', ')}\n`}${ORDER.map((result) => section(result, results, isSandbox)).join('')}
 ## What no run can see
 
 ${Object.entries(NOT_SEEN)

@@ -148,8 +148,9 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
   }
   isCleaningUp = true
   const left = await org.deleteAll()
+  const moved = await org.movedPolicies()
   for (const close of closers.toReversed()) await close()
-  return { report: { results, engine, isSandbox, stopped, left }, recordings, pseudonyms }
+  return { report: { results, engine, isSandbox, stopped, left, moved }, recordings, pseudonyms }
 }
 
 function createOnce(): Context['once'] {

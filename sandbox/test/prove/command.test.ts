@@ -64,6 +64,12 @@ test('a run against an org in another process: proved, interrupted, and cleaned 
       .filter((login) => login.startsWith('gatehouse-proof-'))
   }
 
+  const policiesAtOrg = async () => {
+    const headers = { authorization: `SSWS ${TOKEN}` }
+    const policies = await (await fetch(`${url}/api/v1/policies?type=PASSWORD`, { headers })).json()
+    return [policies].flat().map((policy) => String(Object(policy).name))
+  }
+
   const proved = await proveIt('--only', 'R2', '--only', 'A2', '--only', 'S9').ended
   expect(proved).toMatchObject({ code: 0, err: '' })
   expect(proved.out).toMatch(/^proved +A2\.portal .*\n/m)
@@ -102,18 +108,20 @@ test('a run against an org in another process: proved, interrupted, and cleaned 
   expect(await interrupted.ended).toMatchObject({ code: 130 })
   expect(await loginsAtOrg()).toEqual([])
 
-  const killed = proveIt()
-  await killed.line(/R6/)
+  const killed = proveIt('--only', 'S7')
+  await killed.line(/S7\.age/)
   killed.child.kill('SIGKILL')
   await killed.ended
   const left = await loginsAtOrg()
   expect(left.length).toBeGreaterThan(0)
+  expect(await policiesAtOrg()).toHaveLength(2)
   const next = await proveIt('--only', 'R2').ended
   expect(next.code).toBe(0)
   expect(next.out).toContain(`An earlier run has left something, so run --clean: ${left[0]}`)
   expect(await loginsAtOrg()).toEqual(left)
   expect(await proveIt('--clean').ended).toMatchObject({ code: 0 })
   expect(await loginsAtOrg()).toEqual([])
+  expect(await policiesAtOrg()).toEqual(['Default Policy'])
   expect(existsSync(join(output, 'created.jsonl'))).toBe(false)
 })
 

@@ -8,6 +8,8 @@ import type { CheckResult } from '../../src/prove/check.ts'
 import { ALL_CHECKS } from '../../src/prove/checks/all-checks.ts'
 import { createOutputFolder } from '../../src/prove/output-folder.ts'
 import { NAME_PREFIX } from '../../src/prove/owned-objects.ts'
+import { passwordPolicy } from '../../src/prove/policies.ts'
+import { reportMarkdown } from '../../src/prove/report.ts'
 import { type Proof, runProof } from '../../src/prove/run-proof.ts'
 import { type SandboxTarget, startSandboxTarget } from '../../src/prove/sandbox-target.ts'
 import type { SandboxConfig } from '../../src/sandbox-config.ts'
@@ -56,6 +58,46 @@ function namesOfRuns({ sandbox }: SandboxTarget): string[] {
     .users()
     .map(({ login }) => login)
     .filter((login) => login.startsWith(NAME_PREFIX))
+}
+
+const POLICY_TYPES = ['OKTA_SIGN_ON', 'PASSWORD']
+
+/** As an administrator, for what is there beside the run. */
+async function manage(
+  { target }: SandboxTarget,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<unknown> {
+  const response = await fetch(`${target.orgUrl}/api/v1${path}`, {
+    method,
+    headers: { authorization: `SSWS ${target.apiToken}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  return response.json()
+}
+
+async function policiesOf(started: SandboxTarget): Promise<string[]> {
+  const lists = await Promise.all(
+    POLICY_TYPES.map((type) => manage(started, 'GET', `/policies?type=${type}`)),
+  )
+  return lists.flat().map((policy) => String(Object(policy).name))
+}
+
+/** Policies for everyone, which ask for no factor and let every password be changed. */
+async function addOwnPolicies(started: SandboxTarget): Promise<void> {
+  const [everyone] = [await manage(started, 'GET', '/groups?q=Everyone')].flat()
+  const conditions = { people: { groups: { include: [Object(everyone).id] } } }
+  const { policy, rule } = passwordPolicy(0)
+  const signon = { access: 'ALLOW', requireFactor: false }
+  for (const [name, own, ownRule] of [
+    ['First', { type: 'OKTA_SIGN_ON' }, { type: 'SIGN_ON', actions: { signon } }],
+    ['Second', { type: 'OKTA_SIGN_ON' }, { type: 'SIGN_ON', actions: { signon } }],
+    ['Passwords', policy, rule],
+  ] as const) {
+    const { id } = Object(await manage(started, 'POST', '/policies', { ...own, name, conditions }))
+    await manage(started, 'POST', `/policies/${id}/rules`, { ...ownRule, name })
+  }
 }
 
 function newFolder(): string {
@@ -145,6 +187,7 @@ const WRONG_ORGS: Readonly<Record<string, Wrong>> = {
       limits.resendSeconds = 0
     },
   },
+  'S7.age': setting({ youngPassword: 'all-rules' }),
   'token.verifyFactor': setting({ verifyNeedsToken: true }),
   F4: {
     config: (config) => {
@@ -171,7 +214,7 @@ describe('an org that differs in one belief is told right', () => {
   )
 })
 
-test('an org that refuses everything proves nothing but its headers and its log of administrators', async () => {
+test('an org that refuses everything proves only what administrators see', async () => {
   const started = await start()
   const refusal = { kind: 'status', status: 403, body: { errorCode: 'E0000006' } } as const
   const paths = ['/api/v1/authn', '/api/v1/sessions', '/login']
@@ -179,7 +222,7 @@ test('an org that refuses everything proves nothing but its headers and its log 
   started.sandbox.faults.pam.set(refusal)
   const proof = await prove(started)
   const proved = Object.entries(resultsOf(proof)).flatMap(([id, result]) => (result === 'proved' ? [id] : []))
-  expect(proved).toEqual(['V1', 'limits.headers', 'pam.limit'])
+  expect(proved).toEqual(['V1', 'S7.age', 'limits.headers', 'pam.limit'])
   expect(proof.report.left).toEqual([])
 })
 
@@ -209,6 +252,60 @@ test('a token that may not create users: not testable, with what the org refused
   ])
 })
 
+test('an org that lets users change an expired password at any age tells administrators', async () => {
+  const started = await start()
+  started.sandbox.settings.youngPassword = 'allowed-if-expired'
+  const { report } = await prove(started, { ids: ['S7.age'] })
+  expect(report.results).toMatchObject([
+    { result: 'proved', seen: expect.stringContaining('to an administrator') },
+  ])
+})
+
+test('a token that may not create policies: not testable, and no failure', async () => {
+  const started = await start()
+  const body = { errorCode: 'E0000006' }
+  started.sandbox.faults.authn.set({ kind: 'status', status: 403, body, path: '/api/v1/policies' })
+  const { report } = await prove(started, { ids: ['S7.age', 'R4.too-young', 'S9', 'S7'] })
+  const refused = { result: 'not testable here', seen: 'the org refuses POST /api/v1/policies: 403 E0000006' }
+  expect(Object.fromEntries(report.results.map(({ check, ...seen }) => [check.id, seen]))).toMatchObject({
+    'S7.age': refused,
+    'R4.too-young': refused,
+    S9: refused,
+    S7: { result: 'proved' },
+  })
+  expect(report).toMatchObject({ stopped: undefined, left: [], moved: [] })
+})
+
+describe('an org with policies of its own', () => {
+  const OWN = ['First', 'Second', 'Default Policy', 'Passwords', 'Default Policy']
+
+  test('those of the run are applied instead of them, and have left their order as it was', async () => {
+    const started = await start()
+    await addOwnPolicies(started)
+    expect(await policiesOf(started)).toEqual(OWN)
+    const seen: Promise<string[]>[] = []
+    const proof = await prove(started, {
+      ids: ['S7.age', 'R4.too-young', 'S9'],
+      onResult: () => seen.push(policiesOf(started)),
+    })
+    expect(resultsOf(proof)).toEqual({ 'R4.too-young': 'proved', S9: 'proved', 'S7.age': 'proved' })
+    expect(new Set((await Promise.all(seen)).map(({ length }) => length)).size).toBeGreaterThan(1)
+    expect(await policiesOf(started)).toEqual(OWN)
+    expect(proof.report).toMatchObject({ left: [], moved: [] })
+  })
+
+  test('an order that is not the same afterwards is told', async () => {
+    const started = await start()
+    await addOwnPolicies(started)
+    const listed = [await manage(started, 'GET', '/policies?type=OKTA_SIGN_ON')].flat()
+    const faults = { kind: 'status', status: 200, path: '/api/v1/policies', method: 'GET' } as const
+    const onResult = () => started.sandbox.faults.authn.set({ ...faults, body: listed.toReversed() })
+    const proof = await prove(started, { ids: ['S9'], onResult })
+    expect(proof.report).toMatchObject({ left: [], moved: ['OKTA_SIGN_ON'] })
+    expect(reportMarkdown(proof.report)).toContain('Look at the order of the policies')
+  })
+})
+
 describe('whatever ends a run, what it created is deleted, and nobody else is touched', () => {
   const changed = ({ sandbox }: SandboxTarget) =>
     sandbox.requestLog.authn.entries.filter(
@@ -218,9 +315,11 @@ describe('whatever ends a run, what it created is deleted, and nobody else is to
   test('an interruption', async () => {
     const started = await start()
     const abort = new AbortController()
-    const proof = await prove(started, { signal: abort.signal, onResult: () => abort.abort() })
+    const ids = ['S7.age', 'S9']
+    const proof = await prove(started, { ids, signal: abort.signal, onResult: () => abort.abort() })
     expect(proof.report).toMatchObject({ stopped: 'it was interrupted', left: [], results: { length: 1 } })
     expect(namesOfRuns(started)).toEqual([])
+    expect(await policiesOf(started)).toEqual(['Default Policy', 'Default Policy'])
   })
 
   test.each([

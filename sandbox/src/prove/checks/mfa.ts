@@ -1,6 +1,6 @@
 import { outcomeOf } from '../caller.ts'
 import { type Check, holds, notTestable } from '../check.ts'
-import type { PromptMode } from '../org.ts'
+import type { PromptMode } from '../policies.ts'
 import { optionalEnrollment, signInWithFactor } from '../steps/sign-ins.ts'
 
 const DEVICES = 'connect-your-okta-org.md#remembered-devices'

@@ -3,9 +3,11 @@ import { outcomeOf, type Reply } from '../caller.ts'
 import { type Check, holds, notTestable, unclear } from '../check.ts'
 import type { Context } from '../context.ts'
 import { at, listOf, textAt } from '../json.ts'
+import type { ProofUser } from '../org.ts'
 import { oktaReplyIn, type PortalReply } from '../portal.ts'
 import { answerIfAsked, lockOut } from '../steps/recoveries.ts'
 
+const DAY_MINUTES = 24 * 60
 const ERRORS = 'build-your-sign-in-page.md#errors'
 
 /** A kind of wrong password, and the message that users are to get. */
@@ -14,7 +16,7 @@ type Wrong = {
   what: string
   operation: string
   message: string
-  provoke(context: Context): Promise<Reply | undefined>
+  provoke(context: Context): Promise<(Reply & { how?: string }) | undefined>
 }
 
 const WRONG: readonly Wrong[] = [
@@ -72,6 +74,21 @@ const WRONG: readonly Wrong[] = [
     provoke: (context) => changedPassword(context, { newPassword: 'short' }),
   },
   {
+    id: 'S7.age',
+    what: 'A new password, while the old one is younger than the policy’s minimum age,',
+    operation: 'change_password',
+    message: 'passwordTooNew',
+    async provoke(context) {
+      const user = await context.org.createUserWithMinimumAge(DAY_MINUTES)
+      const reply = await changedPassword(context, {}, user)
+      if (reply !== undefined && reply.status >= 400) return reply
+      // the org may let users change an expired password at any age
+      const changed = { ...user, password: reply === undefined ? user.password : `New-${user.password}` }
+      const strict = await context.org.changePassword(changed, `Other-${user.password}`)
+      return strict.status >= 400 ? { ...strict, how: ', to an administrator' } : undefined
+    },
+  },
+  {
     id: 'S7',
     what: 'A new password that breaks the rules, in a reset,',
     operation: 'reset_password',
@@ -97,10 +114,11 @@ export const PASSWORD_CHECKS: readonly Check[] = [
       async run(context) {
         const reply = await provoke(context)
         if (reply === undefined) return notTestable('the org does not lead there')
+        const { how = '' } = reply
         const understood = messageOf(reply, operation)
         return holds(
           understood === message,
-          `${outcomeOf(reply)} “${textsOf(reply)}”, shown as “${understood}”`,
+          `${outcomeOf(reply)} “${textsOf(reply)}”${how}, shown as “${understood}”`,
         )
       },
     }),
@@ -154,8 +172,9 @@ export const PASSWORD_CHECKS: readonly Check[] = [
 async function changedPassword(
   { org, openPortal }: Context,
   fields: { oldPassword?: string; newPassword?: string },
+  existing?: ProofUser,
 ): Promise<PortalReply | undefined> {
-  const user = await org.createUser()
+  const user = existing ?? (await org.createUser())
   await org.lifecycle(user, 'expire_password')
   const portal = await openPortal()
   const begun = await portal.signIn(user)

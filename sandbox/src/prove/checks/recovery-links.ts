@@ -19,7 +19,12 @@ interface Link {
 
 const LINKS: readonly Link[] = [
   { what: 'a user’s own recovery', needs: [], issue: ownLink },
-  { name: 'email', what: 'a recovery email', needs: ['mail', 'inbox'], issue: mailedLink },
+  {
+    name: 'email',
+    what: 'a recovery email',
+    needs: ['mail', 'inbox'],
+    issue: (context) => mailedLink(context),
+  },
   {
     name: 'administrator',
     what: 'an administrator’s reset',

@@ -13,49 +13,58 @@ import {
   startOwnRecovery,
 } from '../steps/recoveries.ts'
 
+const DAY_MINUTES = 24 * 60
 const API_TOKEN = 'connect-your-okta-org.md#2-api-token'
 const STATUSES = 'sandbox.md#behaviour-to-know'
 const NOBODY_RECOVERS = 'the org lets no user recover a password by EMAIL'
 const needsOf = (factor: RecoveryFactor): Need[] => (factor === 'EMAIL' ? ['mail'] : ['phone'])
 
-/** A status, whether Okta recovers passwords in it, and how a user gets into it. */
+/** A state of a user, whether Okta recovers passwords in it, and how a user gets into it. */
 interface State {
-  readonly status: string
+  /** In ids. */
+  readonly name: string
+  /** `A user …` */
+  readonly who: string
   readonly isRecoverable: boolean
   prepare(context: Context): Promise<ProofUser>
+  /** Whose password policy applies. */
+  readonly policy: 'org' | 'run'
+}
+
+/** Users under the same policy in no such state. */
+const CONTROLS: Readonly<Record<State['policy'], State['prepare']>> = {
+  org: ({ org }) => org.createUser(),
+  run: ({ org }) => org.createUserWithMinimumAge(0),
 }
 
 const STATES: readonly State[] = [
+  inStatus('PASSWORD_EXPIRED', (context) => after(context, 'expire_password'), true),
+  inStatus('STAGED', (context) => withPhone(context, { activate: false })),
+  inStatus('PROVISIONED', (context) => withPhone(context, { hasPassword: false })),
+  inStatus('SUSPENDED', (context) => after(context, 'suspend')),
+  inStatus('RECOVERY', (context) => after(context, 'reset_password', '?sendEmail=false')),
+  inStatus('LOCKED_OUT', async (context) => {
+    const user = await withPhone(context)
+    if (await lockOut(context, user)) return user
+    throw new NotTestable('12 wrong passwords do not lock the user')
+  }),
   {
-    status: 'PASSWORD_EXPIRED',
-    isRecoverable: true,
-    prepare: (context) => after(context, 'expire_password'),
-  },
-  { status: 'STAGED', isRecoverable: false, prepare: (context) => withPhone(context, { activate: false }) },
-  {
-    status: 'PROVISIONED',
+    name: 'too-young',
+    who: 'whose password is younger than the policy’s minimum age',
     isRecoverable: false,
-    prepare: (context) => withPhone(context, { hasPassword: false }),
-  },
-  { status: 'SUSPENDED', isRecoverable: false, prepare: (context) => after(context, 'suspend') },
-  {
-    status: 'RECOVERY',
-    isRecoverable: false,
-    prepare: (context) => after(context, 'reset_password', '?sendEmail=false'),
-  },
-  {
-    status: 'LOCKED_OUT',
-    isRecoverable: false,
-    async prepare(context) {
-      const user = await withPhone(context)
-      if (await lockOut(context, user)) return user
-      throw new NotTestable('12 wrong passwords do not lock the user')
-    },
+    prepare: ({ org, target }) => org.createUserWithMinimumAge(DAY_MINUTES, { phone: target.phone }),
+    policy: 'run',
   },
 ]
 
-const withPhone = ({ org, target }: Context, more: NewUser = {}) =>
-  org.createUser({ phone: target.phone, ...more })
+function inStatus(status: string, prepare: State['prepare'], isRecoverable = false): State {
+  const name = status.toLowerCase().replaceAll('_', '-')
+  return { name, who: `who is ${status}`, isRecoverable, prepare, policy: 'org' }
+}
+
+function withPhone({ org, target }: Context, more: NewUser = {}): Promise<ProofUser> {
+  return org.createUser({ phone: target.phone, ...more })
+}
 
 async function after(context: Context, operation: string, query?: string): Promise<ProofUser> {
   const user = await withPhone(context)
@@ -117,13 +126,12 @@ export const RECOVERY_START_CHECKS: readonly Check[] = [
     },
   },
   ...STATES.flatMap((state): Check[] => {
-    const { status, isRecoverable, prepare } = state
-    const name = status.toLowerCase().replaceAll('_', '-')
+    const { name, who, isRecoverable, prepare } = state
     const can = isRecoverable ? 'can' : 'cannot'
     return [
       {
         id: `R4.${name}`,
-        belief: `A user who is ${status} ${can} recover the password by EMAIL: ${isRecoverable ? 'a link arrives' : 'no link arrives'}, and the status stays.`,
+        belief: `A user ${who} ${can} recover the password by EMAIL: ${isRecoverable ? 'a link arrives' : 'no link arrives'}, and the status stays.`,
         where: STATUSES,
         change: isRecoverable
           ? 'Let the page lead such users to the sign-in instead, which asks for a new password.'
@@ -133,7 +141,7 @@ export const RECOVERY_START_CHECKS: readonly Check[] = [
           const user = await prepare(context)
           const { reply, before, after } = await ownRecoveryOf(context, user, 'EMAIL')
           if (reply === undefined) return unclear('Gatehouse sent nothing')
-          if (!isRecoverable && !(await canRecover(context))) return notTestable(NOBODY_RECOVERS)
+          if (!isRecoverable && !(await canRecover(context, state))) return notTestable(NOBODY_RECOVERS)
           const message = await context.target.person?.inbox.next(user.login, 'mail')
           const hasLink = message?.link !== undefined
           const arrived = hasLink ? 'a link' : message ? 'a message without a link' : 'no message'
@@ -145,7 +153,7 @@ export const RECOVERY_START_CHECKS: readonly Check[] = [
       },
       {
         id: `R4.${name}-phone`,
-        belief: `A user who is ${status} keeps the status after a recovery by SMS or CALL without an API token.`,
+        belief: `A user ${who} keeps the status after a recovery by SMS or CALL without an API token.`,
         where: STATUSES,
         change: 'Set RECOVERY=off: any visitor could keep such users from signing in.',
         needs: ['phone'],
@@ -154,13 +162,14 @@ export const RECOVERY_START_CHECKS: readonly Check[] = [
       {
         id: `R1.token-${name}`,
         belief: isRecoverable
-          ? `A recovery with an API token puts a user who is ${status} into RECOVERY.`
-          : `A recovery with an API token is refused for a user who is ${status}, and the status stays.`,
+          ? `A recovery with an API token puts a user ${who} into RECOVERY.`
+          : `A recovery with an API token is refused for a user ${who}, and the status stays.`,
         where: API_TOKEN,
         change: 'Nothing: Gatehouse starts recoveries without the token in any case.',
         needs: ['mail', 'phone'],
         async run(context) {
-          if (!isRecoverable && !(await canRecoverWithToken(context))) return notTestable(NOBODY_RECOVERS)
+          if (!isRecoverable && !(await canRecoverWithToken(context, state)))
+            return notTestable(NOBODY_RECOVERS)
           return withToken(context, state)
         },
       },
@@ -228,9 +237,9 @@ async function createUserFor({ org, target }: Context, factorType: RecoveryFacto
 }
 
 /** Directly, with the API token. */
-async function recoveryStarted(context: Context, factorType: RecoveryFactor) {
+async function recoveryStarted(context: Context, factorType: RecoveryFactor, existing?: ProofUser) {
   const { org, authn, phoneTurn } = context
-  const user = await createUserFor(context, factorType)
+  const user = existing ?? (await createUserFor(context, factorType))
   const before = await org.read(user)
   if (factorType !== 'EMAIL') await phoneTurn()
   const reply = await authn.post('/recovery/password', { username: user.login, factorType })
@@ -291,14 +300,17 @@ async function withToken(context: Context, { isRecoverable, prepare }: State): P
   return holds(true, seen.join('; '))
 }
 
-/** Whether a user in the status ACTIVE gets a link: else nothing follows from other statuses. */
-function canRecover(context: Context): Promise<boolean> {
-  return context.once('own recovery by EMAIL', async () => (await mailedLink(context)).token !== '')
+/** Whether the control gets a link: else nothing follows from the state. */
+function canRecover(context: Context, { policy }: State): Promise<boolean> {
+  return context.once(`own recovery by EMAIL, policy of the ${policy}`, async () => {
+    const { token } = await mailedLink(context, await CONTROLS[policy](context))
+    return token !== ''
+  })
 }
 
-function canRecoverWithToken(context: Context): Promise<boolean> {
-  return context.once('recovery by EMAIL with the API token', async () => {
-    const { reply } = await recoveryStarted(context, 'EMAIL')
+function canRecoverWithToken(context: Context, { policy }: State): Promise<boolean> {
+  return context.once(`recovery by EMAIL with the API token, policy of the ${policy}`, async () => {
+    const { reply } = await recoveryStarted(context, 'EMAIL', await CONTROLS[policy](context))
     return reply.status < 400
   })
 }

@@ -36,8 +36,8 @@ export async function answerIfAsked<Answer extends Reply>(
 }
 
 /** An emailed link, which the user has asked for at the portal; an empty token: none arrived. */
-export async function mailedLink({ org, openPortal, target }: Context) {
-  const user = await org.createUser()
+export async function mailedLink({ org, openPortal, target }: Context, existing?: ProofUser) {
+  const user = existing ?? (await org.createUser())
   await startOwnRecovery(await openPortal(), user, 'EMAIL')
   const message = await target.person?.inbox.next(user.login, 'mail')
   return { user, token: message?.link?.split(/[/=]/).at(-1) ?? '' }
