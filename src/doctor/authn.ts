@@ -127,7 +127,10 @@ function sendEmptySignIn(api: HttpApi, token: string): Promise<Answer> {
   })
 }
 
-export function judgeToken({ status, json }: Answer): Finding {
+export function judgeToken({ failure, status, json }: Answer): Finding {
+  if (failure !== undefined)
+    return fail(`the org does not answer the sign-in call (${reasonOf(failure)})`, AGAIN)
+  if (status >= 500) return fail(`the org fails at the sign-in call (HTTP ${status})`, AGAIN)
   if (status === 429) return warn(`${RATE_LIMITED}, so the API token is not checked`, RATE_FIX)
   const { errorCode } = fieldsOf(json)
   const code = typeof errorCode === 'string' ? errorCode : undefined
@@ -167,6 +170,8 @@ async function checkUsers(api: HttpApi, token: string, recheckMinutes: number | 
     headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
   })
   if (status === 200 && Array.isArray(json)) return ok('the API token may read users')
+  if (status === 429) return warn(`${RATE_LIMITED}, so the right to read users is not checked`, RATE_FIX)
+  if (status >= 500) return fail(`the org fails at the call for users (HTTP ${status})`, AGAIN)
   const reason = failure === undefined ? `HTTP ${status}` : reasonOf(failure)
   return fail(`the API token could not read users (${reason}), so no session ends by a re-check`, USERS_FIX)
 }

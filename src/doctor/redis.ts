@@ -5,7 +5,15 @@ import { innermostFailure } from '../observability/dependency-failure.ts'
 import { judgeKeys, registryKey, unknownKeys } from '../store/key-registry.ts'
 import { KEYS, keyOf } from '../store/keys.ts'
 import { connected, createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
-import { NO_DATABASE, NO_INFO, NOT_CONNECTED, redisFailure, UNKNOWN_COMMAND } from '../store/redis-errors.ts'
+import {
+  NO_CLUSTER,
+  NO_DATABASE,
+  NO_INFO,
+  NOT_CONNECTED,
+  redisFailure,
+  SENTINELS_UNREACHABLE,
+  UNKNOWN_COMMAND,
+} from '../store/redis-errors.ts'
 import { createRedisStore, probeStore } from '../store/redis-store.ts'
 import { parseRedisUrl, type RedisTarget } from '../store/redis-url.ts'
 import type { Store } from '../store/store.ts'
@@ -31,13 +39,21 @@ export function redisChecks(context: DoctorContext): CheckGroup {
       run: async () => {
         code = await connect()
         const ofSentinels = code === undefined ? undefined : await checkSentinels(options)
-        return ofSentinels ?? judgeReach(code)
+        return ofSentinels ?? judgeReach(code, target)
       },
     },
     // until a database is selected, the client sends nothing
     { name: 'redis.database', needs: ['redis.reach'], run: () => judgeDatabase(code) },
-    { name: 'redis.password', needs, run: () => judgePassword(target, options.cert !== undefined) },
-    { name: 'redis.version', needs, run: () => fromInfo(client, 'server', judgeVersion) },
+    {
+      name: 'redis.password',
+      needs,
+      run: async () => judgePassword(target, options.cert !== undefined, await admitsAnyone(key, options)),
+    },
+    {
+      name: 'redis.version',
+      needs,
+      run: () => fromInfo(client, 'server', (infos) => judgeVersion(infos, target)),
+    },
     { name: 'redis.policy', needs, run: () => fromInfo(client, 'memory', judgePolicy) },
     { name: 'redis.scripts', needs, run: () => checkScripts(client, store, key) },
     {
@@ -130,7 +146,15 @@ const codeOf = (error: unknown) => (innermostFailure(error) ?? redisFailure(erro
 const REFUSED_SELECT = new Set([NO_DATABASE, 'NOPERM'])
 const CREDENTIALS = new Set(['WRONGPASS', 'NOAUTH'])
 
-function judgeReach(code: string | undefined): Finding {
+export function judgeReach(
+  code: string | undefined,
+  { form, sentinel }: Pick<RedisTarget, 'form' | 'sentinel'>,
+): Finding {
+  if (code === 'NOPERM' && form === 'cluster')
+    return fail(
+      'the Redis user may not run CLUSTER (NOPERM)',
+      'Give the Redis user +cluster|slots +cluster|info +client|setname on every node (docs/operations.md#redis).',
+    )
   if (code === undefined || REFUSED_SELECT.has(code)) return ok('Redis answers')
   if (CREDENTIALS.has(code))
     return fail(`Redis refuses the user or password (${code})`, 'Correct the user and password in REDIS_URL.')
@@ -139,10 +163,27 @@ function judgeReach(code: string | undefined): Finding {
       'Redis answers, but does not know INFO, without which the broker does not use it',
       RENAMED_FIX,
     )
-  return fail(
-    `Redis does not answer (${code})`,
-    'Start Redis, or correct host, port and scheme in REDIS_URL (rediss:// needs its TLS port), REDIS_CA_FILE, REDIS_CERT_FILE, and the firewall. A cluster must serve all slots (redis-cli --cluster check).',
-  )
+  if (code === NO_CLUSTER) return fail('Redis is not a cluster', 'Use redis:// or rediss:// in REDIS_URL.')
+  if (code === 'LOADING')
+    return fail('Redis is loading its data (LOADING)', 'Wait until it has loaded, and run the doctor again.')
+  const announced = 'The addresses that its servers announce must be reachable from here.'
+  if (sentinel !== undefined && code !== SENTINELS_UNREACHABLE)
+    return fail(
+      `the primary that the Sentinel servers name does not answer (${code})`,
+      `Start it, or correct the firewall and the certificates. ${announced}`,
+    )
+  const hints = [
+    'Start Redis, or correct host, port and scheme in REDIS_URL (rediss:// needs its TLS port), REDIS_CA_FILE, REDIS_CERT_FILE, and the firewall.',
+    ...(code === NOT_CONNECTED && form !== 'cluster'
+      ? [
+          'If it closes connections, it may be in protected mode, without a password (its log says so), or another server.',
+        ]
+      : []),
+    ...(form === 'cluster'
+      ? [`A cluster must serve all slots (redis-cli --cluster check). ${announced}`]
+      : []),
+  ]
+  return fail(`Redis does not answer (${code})`, hints.join(' '))
 }
 
 const SENTINEL_PASSWORD_FIX =
@@ -197,6 +238,11 @@ export function judgeSentinels(answers: readonly SentinelAnswer[]): Finding | un
       'Correct name= in REDIS_URL: it is the name after `sentinel monitor` in the configuration of the Sentinel servers.',
     )
   const codes = answers.flatMap((answer) => (typeof answer === 'object' ? answer.code : []))
+  if (codes.some((code) => code.startsWith(UNKNOWN_COMMAND)))
+    return fail(
+      'the servers in REDIS_URL are not Sentinel servers',
+      'Name the Sentinel servers, with their port (usually 26379), or use redis:// for Redis itself.',
+    )
   const refused = codes.find((code) => CREDENTIALS.has(code) || code === 'NOPERM')
   if (refused === undefined) return undefined
   return fail(`the Sentinel servers refuse the user or password (${refused})`, SENTINEL_PASSWORD_FIX)
@@ -206,15 +252,37 @@ export function judgeSentinels(answers: readonly SentinelAnswer[]): Finding | un
 export function judgePassword(
   { credentials, addresses }: Pick<RedisTarget, 'credentials' | 'addresses'>,
   hasCertificate: boolean,
+  isOpen: boolean,
 ): Finding {
+  const isLocal = addresses.every(({ host }) => /^(localhost|127\.|::1$)/.test(host))
+  if (credentials !== undefined && isOpen && !isLocal) return warn(OPEN, OPEN_FIX)
   if (credentials !== undefined) return ok('the broker signs in to Redis')
   if (hasCertificate) return ok('the broker has a client certificate')
-  if (addresses.every(({ host }) => /^(localhost|127\.|::1$)/.test(host)))
-    return ok('Redis needs no password, on this machine')
-  return warn(
-    'Redis needs no password: whoever reaches it can end and count sessions, and reset limits',
-    'Give Gatehouse a user of its own (docs/operations.md#redis), and set it in REDIS_URL.',
-  )
+  if (isLocal) return ok('Redis needs no password, on this machine')
+  return warn(OPEN, OPEN_FIX)
+}
+
+const OPEN = 'Redis needs no password: whoever reaches it can end and count sessions, and reset limits'
+const OPEN_FIX =
+  'Give Gatehouse a user of its own (docs/operations.md#redis), set it in REDIS_URL, and give the default user a password or turn it off.'
+
+/** Whether the server that the broker uses reads a key without credentials. */
+async function admitsAnyone(
+  key: string,
+  options: RedisClientOptions & { keyPrefix: string },
+): Promise<boolean> {
+  if (options.target.credentials === undefined) return true
+  const target = { ...options.target, credentials: undefined }
+  const { client, connect, close } = createDoctorClient(key, { ...options, target })
+  try {
+    if ((await connect()) !== undefined) return false
+    return await client.get(key).then(
+      () => true,
+      () => false,
+    )
+  } finally {
+    await close()
+  }
 }
 
 /** DELETE /admin/sessions needs it, and nothing else. */
@@ -259,7 +327,15 @@ async function fromInfo(
 
 const OLDEST_VERSION = 6.2
 
-function judgeVersion(infos: readonly string[]): Finding {
+export function judgeVersion(infos: readonly string[], { form }: Pick<RedisTarget, 'form'>): Finding {
+  const modes = infos.map((info) => /^redis_mode:(\w+)/m.exec(info)?.[1])
+  if (modes.includes('sentinel'))
+    return fail('this is a Sentinel server, not Redis', 'Use redis+sentinel://…?name=… in REDIS_URL.')
+  if (modes.includes('cluster') && form !== 'cluster')
+    return fail(
+      'this is a node of a cluster: other nodes have the other keys',
+      'Use redis+cluster:// or rediss+cluster:// in REDIS_URL.',
+    )
   const versions = infos.map((info) => /^redis_version:(\d+\.\d+)/m.exec(info)?.[1])
   if (versions.includes(undefined))
     return warn('INFO does not name a version', 'Check that the server is compatible with Redis 6.2.')
@@ -344,12 +420,17 @@ const refusedFix = (code: string) =>
 const REFUSED_FIXES: Readonly<Record<string, string>> = {
   NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with REDIS_KEY_PREFIX.',
   OOM: 'Give Redis more memory (maxmemory).',
+  MISCONF: 'Redis cannot save its data: look at its log and its disk.',
+  NOREPLICAS: 'Start the replicas of this Redis, which it needs for writes (min-replicas-to-write).',
   READONLY: 'Connect to the primary, not to a replica.',
 }
 
 /** The broker itself refuses to start with keys that this check fails. */
 async function checkKeys(client: Client, key: string, keys: MasterKeys, nowMs: number): Promise<Finding> {
-  const { opened, unopened } = judgeKeys(await client.hgetall(key), key, keys, nowMs)
+  const stored = await client.hgetall(key).catch(codeOf)
+  if (typeof stored === 'string')
+    return fail(`Redis refuses to read the keys of the replicas (${stored})`, refusedFix(stored))
+  const { opened, unopened } = judgeKeys(stored, key, keys, nowMs)
   const [problem, fix] = unknownKeys(key)
   if (opened.length === 0 && unopened.length > 0) return fail(`SECRET_KEYS ${problem}`, fix)
   if (unopened.length > 0)

@@ -28,6 +28,7 @@ export function redisFailure(error: unknown): DependencyFailure {
 export const NOT_CONNECTED = 'not connected'
 export const SENTINELS_UNREACHABLE = 'sentinels unreachable'
 export const NO_DATABASE = 'no such database'
+export const NO_CLUSTER = 'cluster support disabled'
 
 interface ErrorShape {
   readonly name?: unknown
@@ -73,5 +74,6 @@ function replyCode(reply: string): string {
   const unknown = /(?:unknown|unsupported) command(?: [`'"](?<name>[a-z]{1,20})[`'"])?/i.exec(reply)
   if (unknown) return [UNKNOWN_COMMAND, unknown.groups?.name?.toUpperCase()].filter(Boolean).join(' ')
   if (reply.includes('DB index is out of range')) return NO_DATABASE
+  if (reply.includes(NO_CLUSTER)) return NO_CLUSTER
   return reply.includes('max number of clients') ? 'MAXCLIENTS' : 'ERR'
 }

@@ -186,6 +186,16 @@ describe('the users', () => {
     ['may be read', (_req, res) => sendJson(res, 200, USERS), 'ok: the API token may read users'],
     ['may not be read', answer(new StubError(403, 'E0000006')), unable('HTTP 403')],
     ['are a page', html(200), unable('HTTP 200')],
+    [
+      'are behind a rate limit',
+      answer(new StubError(429, 'E0000047')),
+      'warn: the org’s rate limit is used up (HTTP 429), so the right to read users is not checked',
+    ],
+    [
+      'are not answered by an org that fails',
+      answer(new StubError(500, 'E0000009')),
+      'fail: the org fails at the call for users (HTTP 500)',
+    ],
     ['are not answered', (req) => req.socket.destroy(), unable('connection_lost UND_ERR_SOCKET')],
   ])('%s', async (_, users, finding) => {
     stub = await startStubUpstream((req, res) => {
@@ -193,7 +203,7 @@ describe('the users', () => {
       return req.method === 'GET' ? users(req, res) : answer(TOKEN_ACCEPTED)(req, res)
     })
     const env = { AUTHN_BASE_URL: stub.origin, SESSION_RECHECK_MINUTES: '10' }
-    expect((await authnChecks(env)).users).toMatch(finding)
+    expect((await authnChecks(env)).users).toBe(finding)
     expect(stub.requests.map(({ url }) => url)).toContain('/api/v1/users?limit=1')
   })
 

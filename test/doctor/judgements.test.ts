@@ -7,7 +7,14 @@ import { judgeReach as judgePam } from '../../src/doctor/pam.ts'
 import { type AskedPath, expectedPaths, judgePaths, QUERY } from '../../src/doctor/paths.ts'
 import { headerProblems } from '../../src/doctor/public.ts'
 import { isOfOkta } from '../../src/doctor/reach.ts'
-import { judgePassword, judgePolicy, judgeSentinels, type SentinelAnswer } from '../../src/doctor/redis.ts'
+import {
+  judgePassword,
+  judgePolicy,
+  judgeReach as judgeRedis,
+  judgeSentinels,
+  judgeVersion,
+  type SentinelAnswer,
+} from '../../src/doctor/redis.ts'
 import { judgeSharedStore } from '../../src/doctor/shared-store.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
@@ -60,6 +67,21 @@ describe('the org', () => {
     expect(said(judgeToken(response(429, { errorCode: 'E0000047' })))).toBe(
       `warn: ${LIMITED}, so the API token is not checked`,
     )
+  })
+
+  test.each<[string, Parameters<typeof judgeToken>[0], string]>([
+    [
+      'does not answer',
+      failed('timeout', 'TimeoutError'),
+      'fail: the org does not answer the sign-in call (timeout TimeoutError)',
+    ],
+    [
+      'is in read-only mode',
+      response(503, { errorCode: 'E0000010' }),
+      'fail: the org fails at the sign-in call (HTTP 503)',
+    ],
+  ])('%s at the sign-in call', (_, answer, finding) => {
+    expect(said(judgeToken(answer))).toBe(finding)
   })
 
   test('is told from the broker by the id of its request', () => {
@@ -244,6 +266,11 @@ describe('Redis', () => {
       [{ code: 'ECONNREFUSED' }, { code: 'WRONGPASS' }],
       'fail: the Sentinel servers refuse the user or password (WRONGPASS)',
     ],
+    [
+      'they are Redis itself',
+      [{ code: 'unknown command SENTINEL' }],
+      'fail: the servers in REDIS_URL are not Sentinel servers',
+    ],
   ])('Sentinel servers: %s', (_, answers, finding) => {
     expect(said(judgeSentinels(answers))).toBe(finding)
   })
@@ -263,7 +290,43 @@ describe('Redis', () => {
       'warn: Redis needs no password: whoever reaches it can end and count sessions, and reset limits',
     ],
   ])('%s, client certificate %s', (url, hasCertificate, finding) => {
-    expect(said(judgePassword(parseRedisUrl(url), hasCertificate))).toBe(finding)
+    expect(said(judgePassword(parseRedisUrl(url), hasCertificate, false))).toBe(finding)
+  })
+
+  test('a password that Redis does not need, on another machine and on this one', () => {
+    const judge = (url: string) => said(judgePassword(parseRedisUrl(url), false, true))
+    expect(judge('redis://:plainly-fake@redis:6379')).toMatch(/^warn: Redis needs no password/)
+    expect(judge('redis://:plainly-fake@127.0.0.1:6379')).toBe('ok: the broker signs in to Redis')
+  })
+
+  test.each<[string, string, string]>([
+    ['redis://redis', 'LOADING', 'fail: Redis is loading its data (LOADING)'],
+    ['redis+cluster://redis', 'NOPERM', 'fail: the Redis user may not run CLUSTER (NOPERM)'],
+    ['redis+cluster://redis', 'cluster support disabled', 'fail: Redis is not a cluster'],
+    [
+      'redis+sentinel://redis?name=main',
+      'ECONNREFUSED',
+      'fail: the primary that the Sentinel servers name does not answer (ECONNREFUSED)',
+    ],
+    ['redis://redis', 'NOPERM', 'ok: Redis answers'], // redis.database shows it
+  ])('%s: %s', (url, code, finding) => {
+    expect(said(judgeRedis(code, parseRedisUrl(url)))).toBe(finding)
+  })
+
+  test('a server that closes the connection, and a cluster: what may be the reason', () => {
+    const fixOf = (url: string) => judgeRedis('not connected', parseRedisUrl(url)).fix
+    expect(fixOf('redis://redis')).toMatch(/protected mode/)
+    expect(fixOf('redis+cluster://redis')).toMatch(/all slots.* announce/)
+  })
+
+  test.each<[string, string, string]>([
+    ['redis://redis', 'sentinel', 'fail: this is a Sentinel server, not Redis'],
+    ['redis://redis', 'cluster', 'fail: this is a node of a cluster: other nodes have the other keys'],
+    ['redis+cluster://redis', 'cluster', 'ok: Redis 7.0'],
+    ['redis://redis', 'standalone', 'ok: Redis 7.0'],
+  ])('%s leads to a server in the mode %s', (url, mode, finding) => {
+    const info = `redis_version:7.0.15\r\nredis_mode:${mode}\r\n`
+    expect(said(judgeVersion([info], parseRedisUrl(url)))).toBe(finding)
   })
 
   const MB = 1_048_576

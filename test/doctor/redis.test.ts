@@ -90,6 +90,17 @@ test('a wrong password', async () => {
   expect(results.reach).toBe('fail: Redis refuses the user or password (WRONGPASS)')
 })
 
+test('a password that Redis does not need, and one that it needs', async () => {
+  const password = async (url: string) =>
+    // for the doctor another machine
+    (await redisChecks(url.replace('127.0.0.1', '0.0.0.0'), QUICK)).password
+  expect(await password(await asUser(plain, '~gatehouse:*', '+@all'))).toMatch(
+    /^warn: Redis needs no password/,
+  )
+  const closed = await server({ password: 'plainly-fake' })
+  expect(await password(closed.url)).toBe('ok: the broker signs in to Redis')
+})
+
 test('database 99', async () => {
   const redis = await server()
   expect(await redisChecks(`${redis.url}/99`, QUICK)).toMatchObject({
@@ -168,12 +179,24 @@ test.each([
   expect(await redis.client().dbsize()).toBe(0)
 })
 
+test('a user without HGETALL', async () => {
+  const results = await redisChecks(await asUser(await server(), '~gatehouse:*', '+@all', '-hgetall'))
+  expect(results.keys).toBe('fail: Redis refuses to read the keys of the replicas (NOPERM)')
+})
+
 test('scripts that are renamed away', async () => {
   const redis = await server({ args: ['--rename-command', 'EVALSHA', ''] })
   expect(await redisChecks(redis.url)).toEqual({
     ...ALL_OK,
     scripts: 'fail: Redis refuses a script or a command in it (unknown command EVALSHA)',
   })
+})
+
+test('a cluster behind redis://, and redis+cluster:// to a server that is none', async () => {
+  const node = await server({ args: ['--cluster-enabled', 'yes'] })
+  expect((await redisChecks(node.url)).version).toMatch(/^fail: this is a node of a cluster/)
+  const { reach } = await redisChecks(plain.url.replace('redis:', 'redis+cluster:'), QUICK)
+  expect(reach).toBe('fail: Redis is not a cluster')
 })
 
 test('a server and a cluster without INFO, as behind some proxies', async () => {
