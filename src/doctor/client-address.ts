@@ -66,4 +66,4 @@ export function judgeClientAddress(
 }
 
 const NO_ANSWER_FIX =
-  'Run the doctor with the version and the SECRET_KEYS of the running broker. The proxy must pass the header X-Gatehouse-Doctor. By hand: send a request with X-Forwarded-For: 192.0.2.1 to PUBLIC_URL. The log of the broker must not show it as the address.'
+  'Run the doctor with the version and the SECRET_KEYS of the running broker, on a machine whose clock differs by less than 5 minutes. The proxy must pass the header X-Gatehouse-Doctor. By hand: send a request with X-Forwarded-For: 192.0.2.1 to PUBLIC_URL. The log of the broker must not show it as the address.'

@@ -1,7 +1,7 @@
+import type { ProbeAnswer } from '../http/doctor-probe.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import { type Answer, sendOrFail } from './calls.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
-import type { Reached } from './reach.ts'
 
 /**
  * The ops listener must not be reachable where browsers are: through `PUBLIC_URL`, and on
@@ -9,7 +9,7 @@ import type { Reached } from './reach.ts'
  * `/forward-auth` is for the proxy alone.
  */
 export async function opsChecks(
-  { answer }: Reached,
+  { answer }: { readonly answer: ProbeAnswer | undefined },
   api: HttpApi,
   portApi: HttpApi | undefined,
 ): Promise<Finding> {
@@ -51,7 +51,7 @@ const SIGNS: Readonly<Record<string, (answer: Answer) => boolean>> = {
     status === 401 && typeof fieldsOf(json).errorCode === 'string',
 }
 
-async function servesOps(api: HttpApi, prefix: string, path: string): Promise<boolean> {
+export async function servesOps(api: HttpApi, prefix: string, path: string): Promise<boolean> {
   return SIGNS[path]?.(await get(api, prefix + path)) === true
 }
 

@@ -1,12 +1,12 @@
 import { v4 as uuid } from 'uuid'
 import { createSigner } from '../crypto/keys.ts'
 import { createProbe, isProofOf, PROBE_HEADER, ProbeAnswer } from '../http/doctor-probe.ts'
-import type { HttpApi } from '../upstream/http-api.ts'
+import type { HttpApi, UpstreamRequest } from '../upstream/http-api.ts'
 import { type Answer, reasonOf, sendOnce, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 
 export interface ProbeRequest {
-  readonly method?: 'GET' | 'POST'
+  readonly method?: UpstreamRequest['method']
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: object

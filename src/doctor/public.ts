@@ -1,7 +1,7 @@
 import { type CookieNames, cookieNames } from '../http/cookie-names.ts'
 import { BOUND_SESSION_REQUEST_HEADERS, BOUND_SESSION_RESPONSE_HEADERS } from '../http/doctor-probe.ts'
 import { createTrustedProxies } from '../http/request-context.ts'
-import type { HttpApi } from '../upstream/http-api.ts'
+import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import { checkApplications } from './applications.ts'
 import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
@@ -64,8 +64,16 @@ export function publicChecks(context: DoctorContext): CheckGroup {
         answer === undefined ? skipped(UNANSWERED) : checkKeepAlive(probe),
       ),
     },
+    {
+      name: 'public.event_hook',
+      needs,
+      // the secret goes to a proven broker only
+      run: through(async ({ answer }) =>
+        answer === undefined ? skipped(UNANSWERED) : checkEventHook(api, context),
+      ),
+    },
     { name: 'public.cookies', needs, run: through((found) => checkCookies(found, api, cookies)) },
-    { name: 'public.headers', needs, run: through((found) => checkHeaders(found, probe, context)) },
+    { name: 'public.headers', needs, run: through((found) => checkHeaders(found, api, probe, context)) },
     {
       name: 'public.bound_sessions',
       needs,
@@ -126,6 +134,7 @@ const FOREIGN_ORIGIN = 'https://doctor.invalid'
 
 async function checkHeaders(
   { plain, answer }: Reached,
+  api: HttpApi,
   probe: SendProbe,
   { config }: DoctorContext,
 ): Promise<Finding> {
@@ -148,12 +157,50 @@ async function checkHeaders(
       `the proxy refuses requests of browsers, with Origin or Sec-Fetch-Site (${outcomeOf(unanswered)})`,
       `The proxy must pass them to the broker, which checks them. ${PROXY_FIX}`,
     )
-  const problems = headerProblems(seen, plain)
+  const problems = [...headerProblems(seen, plain), ...(await allowedOriginProblems(api, config))]
   const address = judgeClientAddress(seen.answer, forged.answer, options)
   if (problems.length === 0) return address
-  const fix = `It must pass Origin, Sec-Fetch-Site and Cache-Control unchanged, and add no Access-Control-Allow-Origin. ${PROXY_FIX}`
+  const fix = `It must pass Origin, Sec-Fetch-Site and Cache-Control unchanged, and neither add nor remove Access-Control-Allow-Origin. ${PROXY_FIX}`
   if (address.status !== 'fail') return fail(problems.join('; '), fix)
   return fail([...problems, address.detail].join('; '), `${fix} ${address.fix}`)
+}
+
+/** Whether pages of ALLOWED_ORIGINS may call the broker: with a preflight, as for JSON. */
+async function allowedOriginProblems(
+  api: HttpApi,
+  { allowedOrigins: [origin] }: DoctorContext['config'],
+): Promise<string[]> {
+  if (origin === undefined) return []
+  const asked = [
+    { method: 'OPTIONS', headers: { Origin: origin, 'Access-Control-Request-Method': 'POST' } },
+    { method: 'GET', headers: { Origin: origin } },
+  ] as const
+  const answers = await Promise.all(
+    asked.map((request) => sendOrFail(api, { path: SESSION_PATH, ...request })),
+  )
+  return answers.every(({ headers }) => isAllowed(headers, origin))
+    ? []
+    : ['pages of ALLOWED_ORIGINS cannot call the broker (Access-Control-Allow-Origin)']
+}
+
+const isAllowed = (headers: Answer['headers'], origin: string) =>
+  headers['access-control-allow-origin'] === origin && headers['access-control-allow-credentials'] === 'true'
+
+/** As Okta verifies the hook: the secret in Authorization, and a challenge that comes back. */
+async function checkEventHook(api: HttpApi, { config }: DoctorContext): Promise<Finding> {
+  const [secret] = config.session.eventHookSecrets?.value ?? []
+  if (secret === undefined) return skipped('EVENT_HOOK_SECRET is not set')
+  const answer = await sendOrFail(api, {
+    method: 'GET',
+    path: '/hooks/org-events',
+    headers: { Authorization: secret, 'X-Okta-Verification-Challenge': 'doctor' },
+  })
+  if (fieldsOf(answer.json).verification === 'doctor') return ok('the event hook answers as Okta expects')
+  const reason = answer.failure === undefined ? `HTTP ${answer.status}` : reasonOf(answer.failure)
+  return fail(
+    `the event hook does not answer as Okta expects (${reason})`,
+    `The proxy must pass /hooks/org-events with Authorization and X-Okta-Verification-Challenge, and the broker must have this EVENT_HOOK_SECRET. ${PROXY_FIX}`,
+  )
 }
 
 /** Browsers bind no session, and say nothing, if one of the headers is lost. */

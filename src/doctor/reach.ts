@@ -5,6 +5,7 @@ import { type Answer, isTlsFailure, reasonOf, refusalOfProxy, sendOrFail } from 
 import type { DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
 import { type Finding, fail } from './finding.ts'
+import { servesOps } from './ops.ts'
 import { outcomeOf, SESSION_PATH, type SendProbe } from './probes.ts'
 
 /** What the other checks need. */
@@ -71,6 +72,8 @@ async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promi
       'PUBLIC_URL leads to Okta itself, not to the broker',
       `PUBLIC_URL must be the portal’s own host, whose proxy passes /api/v1/ to the broker, not to the org. ${PROXY_FIX}`,
     )
+  const ofProxy = refusalOfStatus(plain)
+  if (ofProxy !== undefined) return ofProxy
   const { answer } = await probe({ path: `${SESSION_PATH}?${Date.now()}` })
   if (answer?.path === SESSION_PATH)
     return fail(
@@ -81,6 +84,11 @@ async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promi
   const isBroker = get.status === 405 && 'errorCode' in fieldsOf(get.json)
   if (isBroker || causeOf(plain).startsWith('X-Forwarded-For:')) return undefined
   const { errorCode } = fieldsOf(plain.json)
+  if (await servesOps(api, '', '/livez'))
+    return fail(
+      'PUBLIC_URL leads to the ops listener',
+      `The proxy must pass requests to PORT, never to OPS_PORT. ${PROXY_FIX}`,
+    )
   if (plain.status === 404 && errorCode === 'E0000007') return WRONG_PATH
   const detail = `not the expected response of the broker (HTTP ${plain.status})`
   return fail(detail, `The proxy must pass /api/v1/ to the broker. ${PROXY_FIX}`)
@@ -114,9 +122,26 @@ function judgePlain({ status, json }: Answer, { addressProblem }: ProbeAnswer): 
   if (status === (addressProblem === undefined ? 404 : 400) && 'errorCode' in fieldsOf(json)) return undefined
   if ('errorCode' in fieldsOf(json))
     return fail(`the broker refuses requests (HTTP ${status})`, 'Look at the log and /readyz of the broker.')
+  const ofProxy = refusalOfStatus({ status, json })
+  if (ofProxy !== undefined) return ofProxy
   return fail(
     `the proxy replaces the errors of the broker (HTTP ${status})`,
     `Pages read the broker’s errors: the proxy must pass them (nginx: proxy_intercept_errors off). ${PROXY_FIX}`,
+  )
+}
+
+/** A status with which the proxy speaks of itself, where the broker never sends it. */
+function refusalOfStatus({ status, json }: Pick<Answer, 'status' | 'json'>): Finding | undefined {
+  if ('errorCode' in fieldsOf(json)) return undefined // the broker's own
+  if (status === 429)
+    return fail(
+      'the proxy limits requests (HTTP 429)',
+      `The doctor sends some dozen at once, as a page of a few users: allow more. ${PROXY_FIX}`,
+    )
+  if (![502, 503, 504].includes(status)) return undefined
+  return fail(
+    `the proxy gets no answer of the broker, or of one of its replicas (HTTP ${status})`,
+    'Look at the log of the proxy: a replica may be down, or its address may be an old one.',
   )
 }
 
@@ -130,12 +155,17 @@ async function judgeRequests({ probe, context }: ReachOptions): Promise<Finding 
     seconds: Math.round((performance.now() - startedAt) / 100) / 10,
   }))
   const post = { method: 'POST', path: '/api/v1/authn' } as const
-  const small = await probe({ ...post, body: {} })
-  if (small.answer === undefined)
-    return fail(
-      `the proxy refuses POST (${outcomeOf(small)})`,
-      `It must pass GET, POST, DELETE and OPTIONS. ${PROXY_FIX}`,
-    )
+  for (const asked of [{ ...post, body: {} }, { method: 'DELETE' }, { method: 'OPTIONS' }] as const) {
+    const probed = await probe(asked)
+    if (probed.answer === undefined)
+      return (
+        refusalOfStatus(probed.response) ??
+        fail(
+          `the proxy does not pass ${asked.method} (${outcomeOf(probed)})`,
+          `It must pass GET, POST, DELETE and OPTIONS. ${PROXY_FIX}`,
+        )
+      )
+  }
   const large = await probe({ ...post, body: LARGE_BODY })
   if (large.answer?.bodyBytes !== JSON.stringify(LARGE_BODY).length)
     return fail(

@@ -22,7 +22,8 @@ export interface HttpApi {
 }
 
 export interface UpstreamRequest {
-  readonly method: 'GET' | 'POST'
+  /** `DELETE` and `OPTIONS` only of the doctor. */
+  readonly method: 'GET' | 'POST' | 'DELETE' | 'OPTIONS'
   /** Starts with `/`; may contain a query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

@@ -35,12 +35,16 @@ beforeAll(async () => {
     AUTHN_BASE_URL: 'http://127.0.0.1:9',
     TRUST_PROXY: '127.0.0.1/32',
     OPS_TOKEN,
+    ALLOWED_ORIGINS: ALLOWED_ORIGIN,
+    EVENT_HOOK_SECRET,
     RETURN_TO: `http://localhost:${applicationPort}/wiki`,
   }
   gatehouse = await startGatehouse({ env })
 })
 afterAll(() => gatehouse.stop())
 
+const ALLOWED_ORIGIN = 'http://localhost:3999'
+const EVENT_HOOK_SECRET = 'plainly-fake-event-hook-secret'
 const OPS_TOKEN = 'plainly-fake-ops-token-of-32-characters'
 const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -114,12 +118,15 @@ const OK = {
   paths: 'ok: all paths that the configuration needs are passed, with their query',
   redis: 'skipped: REDIS_URL is memory:, the embedded store',
   keepalive: 'ok: the proxy keeps connections to the broker open',
+  event_hook: 'skipped: EVENT_HOOK_SECRET is not set',
   cookies: 'ok: the device cookie comes back',
   headers: 'ok: Origin, Sec-Fetch-Site and the client’s address arrive; a forged X-Forwarded-For is not used',
   bound_sessions: 'skipped: DEVICE_BOUND_SESSIONS is off',
   applications: 'skipped: RETURN_TO has no other host on the site of PUBLIC_URL',
   ops: 'ok: the ops listener is not reachable through PUBLIC_URL',
 }
+const HOOK_OK = 'ok: the event hook answers as Okta expects'
+const HOOK_LOST = 'fail: the event hook does not answer as Okta expects (HTTP 401)'
 const NOT_REACHED = 'skipped: not possible without public.reach'
 
 test('all checks pass, and nothing is sent to Okta', async () => {
@@ -214,9 +221,12 @@ test.each<[string, string | undefined | ((given?: string) => string | undefined)
 )
 
 test('a broker with other SECRET_KEYS does not answer the probe', async () => {
-  const { headers } = await diagnosePublic(await proxy(), {
+  const { headers, event_hook } = await diagnosePublic(await proxy(), {
     SECRET_KEYS: randomBytes(32).toString('base64url'),
+    EVENT_HOOK_SECRET,
   })
+  // the secret is not sent to it
+  expect(event_hook).toBe('skipped: the broker does not answer the doctor’s probes')
   expect(headers).toBe('warn: the broker does not say which address it takes for the client’s')
 })
 
@@ -252,6 +262,7 @@ const NOT_CHECKED = {
   paths: NOT_REACHED,
   redis: NOT_REACHED,
   keepalive: NOT_REACHED,
+  event_hook: NOT_REACHED,
   cookies: NOT_REACHED,
   headers: NOT_REACHED,
   bound_sessions: NOT_REACHED,
@@ -300,8 +311,34 @@ test.each<[string, Rewrites, string]>([
   [
     'refuses POST',
     { intercept: when(({ method }) => method === 'POST', 403) },
-    'the proxy refuses POST (HTTP 403)',
+    'the proxy does not pass POST (HTTP 403)',
   ],
+  [
+    'refuses DELETE',
+    { intercept: when(({ method }) => method === 'DELETE', 405) },
+    'the proxy does not pass DELETE (HTTP 405)',
+  ],
+  [
+    'answers OPTIONS itself',
+    { intercept: when(({ method }) => method === 'OPTIONS', 204) },
+    'the proxy does not pass OPTIONS (HTTP 204)',
+  ],
+  [
+    'limits requests',
+    { intercept: when(({ method }) => method !== 'GET', 429) },
+    'the proxy limits requests (HTTP 429)',
+  ],
+  [
+    'has a replica that is down',
+    { intercept: when(({ headers }) => !('x-gatehouse-doctor' in headers), 502) },
+    'the proxy gets no answer of the broker, or of one of its replicas (HTTP 502)',
+  ],
+  [
+    'has no replica',
+    { intercept: answering(502) },
+    'the proxy gets no answer of the broker, or of one of its replicas (HTTP 502)',
+  ],
+  ['leads to the ops listener', { portOf: () => opsPort() }, 'PUBLIC_URL leads to the ops listener'],
   [
     'replaces error pages',
     {
@@ -379,6 +416,7 @@ test('a path that a variable needs and the proxy does not pass, and /app/v1, whi
   expect(results).toEqual({
     ...OK,
     paths: 'fail: not passed to the broker: /hooks/org-events (EVENT_HOOK_SECRET; HTTP 404)',
+    event_hook: 'fail: the event hook does not answer as Okta expects (HTTP 404)',
     ops: 'warn: /app/v1 is public',
   })
 })
@@ -469,6 +507,33 @@ test('a proxy that passes the paths of the ops listener', async () => {
   expect((await diagnosePublic(underPath)).ops).toBe(
     'fail: the ops listener is public: /ops/livez, /ops/metrics on PUBLIC_URL',
   )
+})
+
+test.each<[string, Rewrites, Record<string, string>, Partial<typeof OK>]>([
+  ['passes on what the event hook needs', {}, { EVENT_HOOK_SECRET }, { event_hook: HOOK_OK }],
+  [
+    'removes Authorization',
+    { request: () => drop('authorization') },
+    { EVENT_HOOK_SECRET },
+    { event_hook: HOOK_LOST },
+  ],
+  [
+    'is in front of a broker with another secret',
+    {},
+    { EVENT_HOOK_SECRET: 'plainly-fake-other-hook-secret' },
+    { event_hook: HOOK_LOST },
+  ],
+  ['passes on what ALLOWED_ORIGINS need', {}, { ALLOWED_ORIGINS: ALLOWED_ORIGIN }, {}],
+  [
+    'removes what ALLOWED_ORIGINS need',
+    { response: without('access-control-allow-origin') },
+    { ALLOWED_ORIGINS: ALLOWED_ORIGIN },
+    {
+      headers: 'fail: pages of ALLOWED_ORIGINS cannot call the broker (Access-Control-Allow-Origin)',
+    },
+  ],
+])('a proxy that %s', async (_, rewrites, env, expected) => {
+  expect(await diagnosePublic(await proxy(rewrites), env)).toEqual({ ...OK, ...expected })
 })
 
 test('the ops port is published', async () => {
