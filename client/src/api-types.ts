@@ -15,6 +15,7 @@ export type Handle = components['schemas']['Handle']
 export type RecoveryType = components['schemas']['RecoveryType']
 export type TransactionType = components['schemas']['TransactionType']
 export type SignInUser = components['schemas']['SignInUser']
+export type Session = components['schemas']['Session']
 export type Link = components['schemas']['Link']
 export type LinkName = components['schemas']['LinkName']
 export type Unauthenticated = components['schemas']['Unauthenticated']
@@ -57,7 +58,6 @@ export type ErrorCode = components['schemas']['ErrorCode']
 export type Cancelled = components['schemas']['Cancelled']
 export type Empty = components['schemas']['Empty']
 export type SecurityQuestions = components['schemas']['SecurityQuestions']
-export type Session = components['schemas']['Session']
 export type User = components['schemas']['User']
 export type Sessions = components['schemas']['Sessions']
 export type SessionInstructions = components['schemas']['SessionInstructions']
@@ -1140,6 +1140,11 @@ export interface components {
             recoveryToken?: unknown;
             _embedded?: {
                 user?: components["schemas"]["SignInUser"];
+                /**
+                 * @description The session that it has opened: what `GET /api/v1/sessions/me`
+                 * answers.
+                 */
+                session?: components["schemas"]["Session"];
                 /** @description Step-up: the app. */
                 target?: {
                     type?: string | null;
@@ -1181,6 +1186,81 @@ export interface components {
                 lastName?: string | null;
                 locale?: string | null;
                 timeZone?: string | null;
+            };
+        };
+        Session: {
+            /**
+             * Format: uuid
+             * @description A public id, safe to show. It is not the id in the cookie.
+             */
+            id: string;
+            userId: string;
+            login: string;
+            /**
+             * @description As in Okta’s Authentication API: firstName, lastName, locale, timeZone,
+             * login.
+             */
+            profile: {
+                [key: string]: unknown;
+            };
+            /** @constant */
+            status: "ACTIVE";
+            /**
+             * Format: date-time
+             * @description When the session was opened.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the user last signed in.
+             */
+            authenticatedAt: string;
+            /**
+             * Format: date-time
+             * @description When the session ends, even if it is in use.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description When the session ends if it is not used.
+             */
+            idleExpiresAt: string;
+            /**
+             * @description Authentication methods, by their names in RFC 8176.
+             * @example [
+             *       "pwd",
+             *       "otp",
+             *       "mfa"
+             *     ]
+             */
+            amr: string[];
+            /**
+             * @description Whether the session is bound to a key of the browser
+             * (`DEVICE_BOUND_SESSIONS`). The browser registers it shortly after the sign-in.
+             */
+            deviceBound: boolean;
+            _links: {
+                self: {
+                    /** Format: uri */
+                    href: string;
+                    hints: {
+                        allow: ("GET" | "DELETE")[];
+                    };
+                };
+                refresh: {
+                    /** Format: uri */
+                    href: string;
+                    hints: {
+                        allow: "POST"[];
+                    };
+                };
+                user: {
+                    /** Format: uri */
+                    href: string;
+                    hints: {
+                        allow: "GET"[];
+                    };
+                };
             };
         };
         Link: {
@@ -2342,81 +2422,6 @@ export interface components {
             question: string;
             questionText: string;
         }[];
-        Session: {
-            /**
-             * Format: uuid
-             * @description A public id, safe to show. It is not the id in the cookie.
-             */
-            id: string;
-            userId: string;
-            login: string;
-            /**
-             * @description As in Okta’s Authentication API: firstName, lastName, locale, timeZone,
-             * login.
-             */
-            profile: {
-                [key: string]: unknown;
-            };
-            /** @constant */
-            status: "ACTIVE";
-            /**
-             * Format: date-time
-             * @description When the session was opened.
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description When the user last signed in.
-             */
-            authenticatedAt: string;
-            /**
-             * Format: date-time
-             * @description When the session ends, even if it is in use.
-             */
-            expiresAt: string;
-            /**
-             * Format: date-time
-             * @description When the session ends if it is not used.
-             */
-            idleExpiresAt: string;
-            /**
-             * @description Authentication methods, by their names in RFC 8176.
-             * @example [
-             *       "pwd",
-             *       "otp",
-             *       "mfa"
-             *     ]
-             */
-            amr: string[];
-            /**
-             * @description Whether the session is bound to a key of the browser
-             * (`DEVICE_BOUND_SESSIONS`). The browser registers it shortly after the sign-in.
-             */
-            deviceBound: boolean;
-            _links: {
-                self: {
-                    /** Format: uri */
-                    href: string;
-                    hints: {
-                        allow: ("GET" | "DELETE")[];
-                    };
-                };
-                refresh: {
-                    /** Format: uri */
-                    href: string;
-                    hints: {
-                        allow: "POST"[];
-                    };
-                };
-                user: {
-                    /** Format: uri */
-                    href: string;
-                    hints: {
-                        allow: "GET"[];
-                    };
-                };
-            };
-        };
         /** @description The signed-in user, in the format of Okta’s Users API. */
         User: {
             /** @description The user’s id in Okta. */

@@ -116,7 +116,8 @@ export function createGatehouse(options: GatehouseOptions = {}): Gatehouse {
 
   /** The first request of a sign-in. */
   async function begin(path: string, body: object): Promise<SignInStep> {
-    return createStep(await request<SignInAnswer>('POST', path, { body }), { request, origin, handle })
+    const answer = await request<SignInAnswer>('POST', path, { body })
+    return createStep(answer, { request, origin, handle, onSession: watch.open })
   }
 
   async function resume(): Promise<SignInStep | undefined> {

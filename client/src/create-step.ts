@@ -1,4 +1,4 @@
-import type { Link, SignInAnswer } from './answers.ts'
+import type { Link, Session, SignInAnswer } from './answers.ts'
 import { GatehouseError } from './gatehouse-error.ts'
 import type { KeptHandle } from './kept-handle.ts'
 import { type PollOptions, poll } from './poll.ts'
@@ -20,6 +20,7 @@ interface AnyAnswer extends Linked {
     readonly factor?: AnyFactor | readonly AnyFactor[]
     readonly factors?: readonly AnyFactor[]
     readonly factorTypes?: readonly (Linked & { readonly factorType: string })[]
+    readonly session?: Session
     readonly [member: string]: unknown
   }
 }
@@ -49,6 +50,8 @@ type LinkOptions = Readonly<Record<string, boolean | undefined>>
 interface Dependencies extends Pick<Transport, 'origin' | 'request'> {
   /** Is kept after each step, for `resume`. */
   readonly handle: KeptHandle
+  /** Is called with the session that an answer has opened. */
+  readonly onSession: (session: Session) => void
 }
 
 interface Context extends Dependencies {
@@ -71,6 +74,7 @@ export function createStep(answer: SignInAnswer, deps: Dependencies, options: Li
   const { status, stateToken, _embedded }: AnyAnswer = answer
   if (!status) throw new GatehouseError(undefined) // such as the JSON of a proxy
   deps.handle.set(status === 'SUCCESS' ? undefined : stateToken)
+  if (status === 'SUCCESS' && _embedded?.session) deps.onSession(_embedded.session)
   const factors = [_embedded?.factor ?? _embedded?.factors ?? []].flat()
   const context: Context = {
     answer,
@@ -155,6 +159,7 @@ const MOVES: Readonly<Record<string, (context: Context) => object>> = {
     }
   },
   SUCCESS: ({ answer }) => ({
+    session: answer._embedded?.session,
     redirectUrl: linkOf(answer, 'next')?.href,
     unlocked: answer.recoveryType === 'UNLOCK',
   }),

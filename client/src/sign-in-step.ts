@@ -3,6 +3,7 @@ import type {
   Factor,
   FactorResult,
   SecurityQuestion,
+  Session,
   SignInAnswer,
   UnknownStatus,
 } from './answers.ts'
@@ -212,6 +213,11 @@ export interface LockedOut extends Step<'LOCKED_OUT'> {
 
 /** The user is signed in, unless `unlocked` or `redirectUrl` is set. */
 export interface Success extends Step<'SUCCESS'> {
+  /**
+   * From now on it is this tab's session, as after `session()`. Undefined if none has opened, and
+   * from a broker older than this client.
+   */
+  readonly session: Session | undefined
   /** Navigate there: the app that asked for the step-up. */
   readonly redirectUrl: string | undefined
   /** The account is unlocked; there is no session. */

@@ -1,9 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { Factor, GatehouseError, SignInStep } from 'gatehouse-client'
+import {
+  createGatehouse,
+  type Factor,
+  type GatehouseError,
+  type SessionEnd,
+  type SignInStep,
+} from 'gatehouse-client'
 import { describeError } from 'gatehouse-client/messages'
 import { useFixture } from 'gatehouse-test-support/fixture'
 import { generousLimits } from 'gatehouse-test-support/generous-limits'
-import { startHarness } from 'gatehouse-test-support/harness'
+import { PASSWORD, startHarness } from 'gatehouse-test-support/harness'
 import {
   factorOf,
   lastOf,
@@ -256,4 +262,21 @@ test('the session: groups, directory, refresh and the sessions of other browsers
   await expect(here.gatehouse.groups()).rejects.toMatchObject({ status: 401, code: 'E0000005' })
   await expect(here.gatehouse.refresh()).rejects.toMatchObject({ status: 404 })
   await here.gatehouse.signOut() // there is none: no error
+})
+
+// two tabs of a browser, as the README begins: neither asks for the session after its sign-in
+test('after SUCCESS, each call names its session: never the data of a user who signed in in another tab', async () => {
+  const tab = await open()
+  const otherTab = createGatehouse({ baseUrl: harness.gatehouse.url, cookieJar: tab.browser.jar })
+  const ended: SessionEnd[] = []
+  tab.gatehouse.onSessionEnd((reason) => ended.push(reason))
+  const { session } = stepAt(await signIn(tab, 'amelia.stone'), 'SUCCESS')
+  expect(await tab.gatehouse.session()).toEqual(session)
+
+  const username = 'mila.nophone@example.test'
+  const { session: other } = stepAt(await otherTab.signIn({ username, password: PASSWORD }), 'SUCCESS')
+  expect([session?.login, other?.login]).toEqual(['amelia.stone@example.test', username])
+  await expect(tab.gatehouse.groups()).rejects.toMatchObject({ status: 409 })
+  expect(ended).toEqual(['replaced'])
+  await expect(otherTab.groups()).rejects.toMatchObject({ status: 404, code: 'pam_user_unknown' })
 })

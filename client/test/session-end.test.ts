@@ -311,6 +311,17 @@ describe('before its end', () => {
     expect([broker.requests.length, endings.length]).toEqual([3, 1])
   })
 
+  test('SUCCESS arms the watch, without another request', async () => {
+    const { broker, gatehouse, endings } = openWatchedTab()
+    const { body } = usual()
+    broker.answer({ body: { status: 'SUCCESS', _embedded: { session: body } } })
+    const step = await gatehouse.signIn({ username: 'a', password: 'plainly-fake' })
+    expect(step).toMatchObject({ status: 'SUCCESS', session: body })
+    broker.answer({ body })
+    await jest.advanceTimersByTimeAsync(29 * MINUTE + 1000)
+    expect([broker.requests.length, endings.length]).toEqual([2, 1])
+  })
+
   test('a listener that is added late is told at once', async () => {
     const { broker, gatehouse } = openWatchedTab()
     broker.answer(sessionOf(2 * MINUTE, 600 * MINUTE))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { openEnum, openUnion, unknownValue, valuesOf } from '../open-values.ts'
+import { session } from '../session-schema.ts'
 import { anyFactor, webauthnChallenge } from './factor-schemas.ts'
 import { expiresAt, factorResult, handle, link, never } from './link-schemas.ts'
 import { factorPolicy, passwordPolicy } from './policy-schemas.ts'
@@ -100,7 +101,15 @@ const success = z
     }),
     recoveryType,
     ...common,
-    _embedded: z.looseObject({ user: user.optional(), ...stepUp }).optional(),
+    _embedded: z
+      .looseObject({
+        user: user.optional(),
+        session: session
+          .optional()
+          .meta({ description: 'The session that it has opened: what `GET /api/v1/sessions/me` answers.' }),
+        ...stepUp,
+      })
+      .optional(),
     _links: z
       .looseObject({ next: link.optional() })
       .optional()

@@ -135,13 +135,12 @@ export async function isEndedMeanwhile(
 }
 
 function toSession(
-  { id, publicId, userId, login, profile, amr }: OpenedSession,
+  { id, publicId, userId, login, profile, amr, openedAtMs: nowMs }: OpenedSession,
   { device, userAgent }: Client,
-  { audit, now }: Pick<CommitDeps, 'audit' | 'now'>,
+  { audit }: Pick<CommitDeps, 'audit'>,
 ): IdentifiedSession {
   const [loginHash, deviceHash] = [audit.hashLogin(login), audit.hashDevice(device.id)]
   const identity = { publicId, userId, login, profile, amr, deviceId: device.id, loginHash, deviceHash }
-  const nowMs = now()
   const times = { createdAtMs: nowMs, authenticatedAtMs: nowMs, lastSeenAtMs: nowMs }
   return { id, session: { ...identity, userAgent, ...times } }
 }

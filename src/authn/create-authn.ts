@@ -136,6 +136,7 @@ export function createAuthn(options: AuthnOptions) {
     maxWrongCodes: recovery.maxWrongCodes,
     hiddenFactors,
     pollEveryMs,
+    sessionLimits: sessions.limits,
   }
   const stepDeps: RunStepDeps = {
     settings,

@@ -1,5 +1,6 @@
 import { otherUsersSession, unknownHandle, upstreamUnavailable } from '../errors.ts'
 import { readError } from '../okta-errors.ts'
+import { presentSession } from '../session/present-session.ts'
 import { assessAnswer } from './assess-answer.ts'
 import {
   factorEnrolled,
@@ -142,9 +143,9 @@ function decideSignIn(
     return { ...answered, outcome, after: undefined, attempt: { ...attempt, outcome }, events: reported }
   }
   if (opensFor !== undefined) {
-    const opens = openSession(opensFor, answer.sessionToken, after, facts)
+    const opens = openSession(opensFor, answer.sessionToken, after, facts, nowMs)
     if (opens === undefined) throw unusableAnswer('no login', events, answered.endsOthersOf)
-    const opened = { ...outcome, sessionId: opens.id }
+    const opened = { ...outcome, body: withSession(text, opens, settings), sessionId: opens.id }
     const next = nextTransaction(after, offered, opens.id, nowMs)
     return { ...answered, outcome: opened, after: next, attempt: { ...attempt, outcome: opened }, opens }
   }
@@ -270,6 +271,7 @@ function openSession(
   sessionToken: string | undefined,
   after: Transaction,
   facts: Facts,
+  nowMs: number,
 ): OpenedSession | undefined {
   const ids = given(facts.ids, 'a session that opens has ids')
   const profile =
@@ -284,6 +286,7 @@ function openSession(
     login,
     profile,
     amr: toAmr(after),
+    openedAtMs: nowMs,
     logins: [after.login, loginIn(user.profile)].filter((name) => name !== undefined),
     ssoToken:
       ids.ssoToken === undefined || sessionToken === undefined
@@ -291,6 +294,19 @@ function openSession(
         : { handle: ids.ssoToken, sessionToken },
     mayReplaceOtherUser: after.userProved && after.origin !== 'imported',
   }
+}
+
+/** The answer for the browser, with the session that it opens: a page need not ask for it. */
+function withSession(
+  text: string,
+  opens: OpenedSession,
+  { sessionLimits, publicOrigin }: StepSettings,
+): string {
+  const { openedAtMs } = opens
+  const times = { createdAtMs: openedAtMs, authenticatedAtMs: openedAtMs, lastSeenAtMs: openedAtMs }
+  const session = presentSession({ ...opens, ...times }, sessionLimits, publicOrigin)
+  const shown = JSON.parse(text)
+  return JSON.stringify({ ...shown, _embedded: { ...shown._embedded, session } })
 }
 
 function loginIn({ login }: Readonly<Record<string, unknown>>): string | undefined {

@@ -1,4 +1,5 @@
 import { stepNotOffered, unknownHandle } from '../errors.ts'
+import type { SessionTimeLimits } from '../session/session-times.ts'
 import { attemptOf } from './attempt-of.ts'
 import { recoveryStarted, refused, signInStarted } from './audit/step-events.ts'
 import { carriesApiToken, ENTRY_OPERATIONS, type Operation } from './operations.ts'
@@ -44,6 +45,7 @@ export interface StepSettings extends ChallengeSettings {
   readonly hiddenFactors: HiddenFactors
   /** The shortest time between two polls. */
   readonly pollEveryMs: number
+  readonly sessionLimits: SessionTimeLimits
 }
 
 /**

@@ -3,9 +3,10 @@ import session from 'express-session'
 import { createSigner } from '../crypto/keys.ts'
 import { logHash } from '../login-names.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
-import { auditFields, remainingMs, type Session, type SessionsOptions } from './session.ts'
+import { auditFields, type Session, type SessionsOptions } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionStore } from './session-store.ts'
+import { remainingMs } from './session-times.ts'
 
 export interface LoadSessionOptions extends SessionsOptions {
   readonly sessionCookie: SessionCookie

@@ -2,14 +2,9 @@ import { boundCookieNotRenewed } from '../errors.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { BoundEvidence } from './bound-sessions.ts'
 import { createSessionOpening } from './open-session.ts'
-import {
-  auditFieldsOf,
-  formatTimes,
-  type LoadedSession,
-  type Session,
-  type SessionsOptions,
-} from './session.ts'
+import { auditFieldsOf, type LoadedSession, type Session, type SessionsOptions } from './session.ts'
 import { createSessionStore, type SessionStore } from './session-store.ts'
+import { formatTimes } from './session-times.ts'
 import { createUserSessions } from './user-sessions.ts'
 
 export type SessionRecords = ReturnType<typeof createSessionRecords>
@@ -32,6 +27,7 @@ export function createSessionRecords(options: SessionsOptions) {
     readValid,
     isProved,
 
+    limits: { idleMs: options.idleMs, absoluteMs: options.absoluteMs },
     formatTimes: (session: Session) => formatTimes(session, options),
 
     /** undefined: the device has no such session. */

@@ -4,6 +4,7 @@ import { type Operations, type Route, routesOf } from '../http/route.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { BoundSessions } from './bound-sessions.ts'
+import { presentSession } from './present-session.ts'
 import { auditFields, type IdentifiedSession, type Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { Sessions } from './sessions.ts'
@@ -56,8 +57,8 @@ export interface SessionRoutesOptions {
 
 /** The session of this browser. Reading it does not extend it. */
 export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
-  const { sessions, deviceCookie } = options
-  const present = createPresenter(options)
+  const { sessions, deviceCookie, publicOrigin } = options
+  const present = (session: Session) => presentSession(session, sessions.limits, publicOrigin)
 
   return routesOf(SESSION_OPERATIONS, {
     getSession(req, res) {
@@ -163,35 +164,4 @@ export function findSession(sessions: Sessions, req: Request): IdentifiedSession
   const found = sessions.find(req)
   if (found === undefined) throw noSession()
   return found
-}
-
-function createPresenter({ publicOrigin, sessions }: SessionRoutesOptions) {
-  const link = (path: string, ...allow: string[]) => ({ href: `${publicOrigin}${path}`, hints: { allow } })
-  /**
-   * Okta's library makes functions of them: the result of `session.get()` has `refresh()` and
-   * `user()`.
-   */
-  const links = {
-    self: link('/api/v1/sessions/me', 'GET', 'DELETE'),
-    refresh: link('/api/v1/sessions/me/lifecycle/refresh', 'POST'),
-    user: link('/api/v1/users/me', 'GET'),
-  }
-  return (session: Session) => {
-    const { publicId: id, userId, login, profile, amr, authenticatedAtMs } = session
-    const authenticatedAt = new Date(authenticatedAtMs).toISOString()
-    const { lastSeenAt: _, ...times } = sessions.formatTimes(session)
-    const deviceBound = session.binding !== undefined
-    return {
-      id,
-      userId,
-      login,
-      profile,
-      status: 'ACTIVE',
-      ...times,
-      authenticatedAt,
-      amr,
-      deviceBound,
-      _links: links,
-    }
-  }
 }

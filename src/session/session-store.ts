@@ -10,12 +10,12 @@ import type { Store } from '../store/store.ts'
 import {
   Binding,
   type LoadedSession,
-  remainingMs,
   type Session,
   type SessionsOptions,
   STORED_TEXT,
   UnboundSession,
 } from './session.ts'
+import { remainingMs } from './session-times.ts'
 
 /**
  * A bound session has a version of its own: 0.2.0 cannot read it, and does not erase the key when

@@ -7,6 +7,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
 import { PublicJwk } from './bound-session-proof.ts'
 import type { BoundSessions } from './bound-sessions.ts'
+import type { SessionLimits } from './session-times.ts'
 
 /** It contains no upstream token. */
 export const UnboundSession = z.object({
@@ -58,16 +59,6 @@ export interface LoadedSession extends IdentifiedSession {
 }
 
 /**
- * The broker checks them by its own clock: a store that keeps a record too long does not prolong a
- * session.
- */
-export interface SessionLimits {
-  readonly idleMs: number
-  readonly absoluteMs: number
-  readonly now: () => number
-}
-
-/**
  * Tells which sessions are void. `org-events/void-times.ts` implements it: this module does not
  * depend on that one.
  */
@@ -107,25 +98,6 @@ declare module 'express-serve-static-core' {
     /** Whether the request has what its bound session wants, once that was asked. */
     isProved?: boolean
   }
-}
-
-/** The time until the session expires if it is not used; zero or less: it has expired. */
-export function remainingMs(session: Session, limits: SessionLimits): number {
-  return idleExpiresAtMs(session, limits) - limits.now()
-}
-
-/** The times of a session as responses show them. */
-export function formatTimes(session: Session, limits: SessionLimits) {
-  return {
-    createdAt: new Date(session.createdAtMs).toISOString(),
-    lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
-    expiresAt: new Date(session.createdAtMs + limits.absoluteMs).toISOString(),
-    idleExpiresAt: new Date(idleExpiresAtMs(session, limits)).toISOString(),
-  }
-}
-
-function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absoluteMs }: SessionLimits) {
-  return Math.min(lastSeenAtMs + idleMs, createdAtMs + absoluteMs)
 }
 
 /**

@@ -3,8 +3,9 @@ import { noSession } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
-import { type Binding, type LoadedSession, type Recheck, remainingMs, type Session } from './session.ts'
+import type { Binding, LoadedSession, Recheck, Session } from './session.ts'
 import type { SessionRecords } from './session-records.ts'
+import { remainingMs } from './session-times.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
 

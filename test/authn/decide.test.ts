@@ -149,7 +149,7 @@ describe('a session opens', () => {
     const before = begun({ login: 'ada' })
     const facts = opening({ ids: { session: 'cookie-id', public: 'public-id', ssoToken: '00sso' } })
     const decision = decided(primary(), before, succeeded(), facts)
-    const outcome = { ...SHOWN, body: facts.shown?.text, sessionId: 'cookie-id' }
+    const outcome = { ...SHOWN, body: expect.any(String), sessionId: 'cookie-id' }
     expect(decision).toEqual({
       outcome,
       after: undefined,
@@ -161,12 +161,45 @@ describe('a session opens', () => {
         login: 'ada@example.com',
         profile: { login: 'ada@example.com', firstName: 'Ada' },
         amr: ['pwd'],
+        openedAtMs: NOW,
         logins: ['ada', 'ada@example.com'],
         ssoToken: { handle: '00sso', sessionToken: '20111-okta-session-token' },
         mayReplaceOtherUser: true,
       },
       unlessEnded: { userId: '00u1', sinceMs: NOW },
       events: [step('primary', 'SUCCESS')],
+    })
+  })
+
+  test('which the answer shows, as it is stored, beside what Okta says', () => {
+    const text = JSON.stringify({ status: 'SUCCESS', _embedded: { user: ADA, target: { name: 'app' } } })
+    const { outcome } = decided(primary(), begun(), succeeded(), opening({ shown: { text, offered: [] } }))
+    const { status, _embedded } = JSON.parse(outcome.kind === 'answer' ? outcome.body : '')
+    const portal = 'https://portal.example.com/api/v1'
+    expect({ status, _embedded }).toEqual({
+      status: 'SUCCESS',
+      _embedded: {
+        user: ADA,
+        target: { name: 'app' },
+        session: {
+          id: 'public-id',
+          userId: '00u1',
+          login: 'ada@example.com',
+          profile: ADA.profile,
+          status: 'ACTIVE',
+          createdAt: '2026-11-05T06:00:00.000Z',
+          authenticatedAt: '2026-11-05T06:00:00.000Z',
+          idleExpiresAt: '2026-11-05T06:30:00.000Z',
+          expiresAt: '2026-11-05T18:00:00.000Z',
+          amr: ['pwd'],
+          deviceBound: false,
+          _links: {
+            self: { href: `${portal}/sessions/me`, hints: { allow: ['GET', 'DELETE'] } },
+            refresh: { href: `${portal}/sessions/me/lifecycle/refresh`, hints: { allow: ['POST'] } },
+            user: { href: `${portal}/users/me`, hints: { allow: ['GET'] } },
+          },
+        },
+      },
     })
   })
 

@@ -20,6 +20,7 @@ export const SETTINGS: StepSettings = {
   challengeLifetimeMs: 300_000,
   resendAfterMs: 31_000,
   maxWrongCodes: 4,
+  sessionLimits: { idleMs: 1_800_000, absoluteMs: 43_200_000 },
 }
 
 /** A transaction that has begun here a minute ago, and whose user Okta has not named. */

@@ -211,6 +211,7 @@ export async function replicas({
         recoveryAnswerMs: 0,
         challengeLifetimeMs: TTL_MS,
         resendAfterMs: 30_000,
+        sessionLimits: sessions.limits,
         maxWrongCodes: 5,
         hiddenFactors: new Set(),
         pollEveryMs: POLL_EVERY_MS,

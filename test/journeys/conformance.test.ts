@@ -52,10 +52,13 @@ function withBrokerOrigin({ text }: { text: string }): { text: string } {
   }
 }
 
-/** Without the values that differ from call to call: tokens, error ids and times. */
+/**
+ * Without the values that differ from call to call: tokens, error ids and times; and without the
+ * broker's session, which Okta does not have.
+ */
 function comparable({ text }: { text: string }): unknown {
   const body: unknown = JSON.parse(text, function (this: { status?: unknown }, key: string, value: unknown) {
-    if (key === 'sessionToken') return undefined
+    if (key === 'sessionToken' || key === 'session') return undefined
     if (key === 'expiresAt') return ISO_8601.test(String(value)) ? 'a time' : value
     // a lockout ends the transaction, so its link to cancel leads nowhere (S1)
     if (key === '_links' && this.status === 'LOCKED_OUT') return { ...Object(value), cancel: undefined }

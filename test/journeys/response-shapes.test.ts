@@ -124,8 +124,10 @@ describe('a status', () => {
     const page = await pageWith({ _links: { next: post(harness.stub.origin + VERIFY) } })
     harness.stub.answers({ ...SUCCESS, stateToken: TOKEN })
     const done = await page.follow('_links.next', { passCode: '1' })
-    expect(done.json).toEqual({ status: 'SUCCESS', stateToken: page.stateToken, _embedded: { user: USER } })
-    expect(await page.session()).toMatchObject({ userId: USER.id })
+    const session = await page.session()
+    expect(session).toMatchObject({ userId: USER.id })
+    const { stateToken } = page
+    expect(done.json).toEqual({ status: 'SUCCESS', stateToken, _embedded: { user: USER, session } })
     harness.stub.reset()
     expect(errorOf(await page.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
     expect(harness.stub.requests).toEqual([])
@@ -172,10 +174,11 @@ describe('a state token that changes inside a transaction', () => {
     }
     expect(errorOf(await page.send(VERIFY, { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
     const done = await page.send(VERIFY, { passCode: 'right' })
-    expect(done.json).toEqual({ status: 'SUCCESS', _embedded: { user: USER }, note: ' ' })
+    const session = await page.session()
+    expect(session).toMatchObject({ userId: USER.id })
+    expect(done.json).toEqual({ status: 'SUCCESS', _embedded: { user: USER, session }, note: ' ' })
     const sent = harness.stub.requests.slice(1).map(({ body }) => (body as { stateToken: string }).stateToken)
     expect(sent).toEqual([TOKEN, second, third, third])
-    expect(await page.session()).toMatchObject({ userId: USER.id })
   })
 
   // shows

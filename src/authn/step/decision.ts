@@ -39,6 +39,7 @@ export interface OpenedSession {
   /** Sanitized, so that the session contains no token. */
   readonly profile: Readonly<Record<string, unknown>>
   readonly amr: readonly string[]
+  readonly openedAtMs: number
   /** As typed, and as Okta writes it: the device becomes known for each. */
   readonly logins: readonly string[]
   /** The browser's token, and Okta's. */

@@ -1,0 +1,41 @@
+import type { Session } from './session.ts'
+import { formatTimes, type SessionTimeLimits } from './session-times.ts'
+
+/** What a browser is told of its session, as Okta's sessions API does, without a token. */
+export function presentSession(
+  session: Pick<
+    Session,
+    | 'publicId'
+    | 'userId'
+    | 'login'
+    | 'profile'
+    | 'amr'
+    | 'createdAtMs'
+    | 'authenticatedAtMs'
+    | 'lastSeenAtMs'
+    | 'binding'
+  >,
+  limits: SessionTimeLimits,
+  publicOrigin: string,
+) {
+  const { publicId: id, userId, login, profile, amr, authenticatedAtMs } = session
+  const authenticatedAt = new Date(authenticatedAtMs).toISOString()
+  const { lastSeenAt: _, ...times } = formatTimes(session, limits)
+  const deviceBound = session.binding !== undefined
+  const status = 'ACTIVE'
+  const _links = linksAt(publicOrigin)
+  return { id, userId, login, profile, status, ...times, authenticatedAt, amr, deviceBound, _links }
+}
+
+/**
+ * Okta's library makes functions of them: the result of `session.get()` has `refresh()` and
+ * `user()`.
+ */
+function linksAt(publicOrigin: string) {
+  const link = (path: string, ...allow: string[]) => ({ href: `${publicOrigin}${path}`, hints: { allow } })
+  return {
+    self: link('/api/v1/sessions/me', 'GET', 'DELETE'),
+    refresh: link('/api/v1/sessions/me/lifecycle/refresh', 'POST'),
+    user: link('/api/v1/users/me', 'GET'),
+  }
+}
