@@ -88,9 +88,9 @@ describe.each(NAMES)('%s', (name) => {
           path,
           headers: ['Cookie', cookies[who], 'X-Remote-User', AMELIA, ...headers],
         })
-      expect((await ask('amelia', 'MKCALENDAR', `/${AMELIA}/work/`)).status).toBe(201)
+      expect((await ask('amelia', 'MKCALENDAR', `/${AMELIA}/team/`)).status).toBe(201)
       const listed = await ask('amelia', 'PROPFIND', `/${AMELIA}/`, 'Depth', '1')
-      expect([listed.status, listed.text]).toEqual([207, expect.stringContaining('/work/</href>')])
+      expect([listed.status, listed.text]).toEqual([207, expect.stringContaining('/team/</href>')])
       expect((await ask('zoe', 'PROPFIND', `/${AMELIA}/`)).status).toBe(403)
       expect((await ask('nobody', 'PROPFIND', `/${AMELIA}/`)).status).toBe(401)
       expect(radicale?.users().toSorted()).toEqual([AMELIA, Buffer.from(ZOE).toString('latin1')])
