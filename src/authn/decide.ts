@@ -143,9 +143,11 @@ function decideSignIn(
     return { ...answered, outcome, after: undefined, attempt: { ...attempt, outcome }, events: reported }
   }
   if (opensFor !== undefined) {
-    const opens = openSession(opensFor, answer.sessionToken, after, facts, nowMs)
+    const shown = JSON.parse(text)
+    const { profile = {} } = readAnswer(shown).user ?? {}
+    const opens = openSession(opensFor, profile, answer.sessionToken, after, facts, nowMs)
     if (opens === undefined) throw unusableAnswer('no login', events, answered.endsOthersOf)
-    const opened = { ...outcome, body: withSession(text, opens, settings), sessionId: opens.id }
+    const opened = { ...outcome, body: withSession(shown, opens, settings), sessionId: opens.id }
     const next = nextTransaction(after, offered, opens.id, nowMs)
     return { ...answered, outcome: opened, after: next, attempt: { ...attempt, outcome: opened }, opens }
   }
@@ -266,16 +268,16 @@ function nextTransaction(
   return toRedirectOnly(after, offered, { expiresAtMs: nowMs + REDIRECT_ONLY_MS, sessionId })
 }
 
+/** @param profile as the browser is shown it, without a token */
 function openSession(
   user: AnsweredUser,
+  profile: AnsweredUser['profile'],
   sessionToken: string | undefined,
   after: Transaction,
   facts: Facts,
   nowMs: number,
 ): OpenedSession | undefined {
   const ids = given(facts.ids, 'a session that opens has ids')
-  const profile =
-    readAnswer(JSON.parse(given(facts.shown, 'the answer of a sign-in is shown').text)).user?.profile ?? {}
   const login = loginIn(profile)
   // never the name that was typed: the login is the user's identity at PAM and at applications
   if (login === undefined) return undefined
@@ -298,15 +300,14 @@ function openSession(
 
 /** The answer for the browser, with the session that it opens: a page need not ask for it. */
 function withSession(
-  text: string,
+  shown: AuthnReply['body'],
   opens: OpenedSession,
   { sessionLimits, publicOrigin }: StepSettings,
 ): string {
   const { openedAtMs } = opens
   const times = { createdAtMs: openedAtMs, authenticatedAtMs: openedAtMs, lastSeenAtMs: openedAtMs }
   const session = presentSession({ ...opens, ...times }, sessionLimits, publicOrigin)
-  const shown = JSON.parse(text)
-  return JSON.stringify({ ...shown, _embedded: { ...shown._embedded, session } })
+  return JSON.stringify({ ...shown, _embedded: { ...Object(shown._embedded), session } })
 }
 
 function loginIn({ login }: Readonly<Record<string, unknown>>): string | undefined {
