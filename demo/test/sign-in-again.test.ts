@@ -30,7 +30,7 @@ async function signedIn(login = 'amelia.stone', path = '/'): Promise<Visitor> {
 }
 
 async function enterCode(visitor: Visitor) {
-  await visitor.screen('Authenticator app')
+  await visitor.screen(/authenticator app/)
   await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
   await visitor.press('Continue')
 }
@@ -42,7 +42,7 @@ describe('returnTo', () => {
     await visitor.screen('Sign in')
     await visitor.page.reload()
     await visitor.signIn('tomas.berg')
-    await visitor.screen('Authenticator app')
+    await visitor.screen(/authenticator app/)
     await visitor.page.reload()
     await enterCode(visitor)
     await atApp(visitor)
@@ -65,6 +65,19 @@ describe('returnTo', () => {
     await visitor.press('Continue')
     await visitor.page.getByRole('button', { name: 'Yes, continue' }).click()
     await atApp(visitor)
+  })
+
+  test('Gatehouse leads to the application of another host, also over a reload', async () => {
+    const path = opened('https://wiki.example.com/?a=b', `&handover=${'h'.repeat(43)}`)
+    const visitor = await harness.visit({ path })
+    const atGatehouse = (url: URL) => url.href === `${harness.demo.url}/signin${path.slice(1)}`
+    await visitor.page.route(atGatehouse, (route) => route.fulfill({ body: 'handed over' }))
+    await visitor.screen('Sign in')
+    await visitor.page.reload()
+    await visitor.signIn('amelia.stone')
+    await visitor.page.waitForURL(atGatehouse)
+    await visitor.page.goto(harness.demo.url + path) // within the session
+    await visitor.page.waitForURL(atGatehouse)
   })
 
   /** `test/http/redirect-target.test.ts` has more targets for the same function. */
@@ -101,7 +114,7 @@ describe('prompt=login', () => {
     await visitor.page.reload()
     await again(visitor)
     await visitor.signIn('tomas.berg@example.test')
-    await visitor.screen('Authenticator app')
+    await visitor.screen(/authenticator app/)
     await visitor.press('Cancel')
     await again(visitor)
     await visitor.signIn('tomas.berg@example.test')

@@ -1,7 +1,6 @@
 import { call } from './call.js'
 import { byId, element } from './elements.js'
 import { createPhone } from './phone.js'
-import { createSheet } from './sheet.js'
 import type { User } from './user.js'
 import { createUserList } from './user-list.js'
 import { installVirtualKey } from './virtual-key.js'
@@ -16,15 +15,13 @@ import { installVirtualKey } from './virtual-key.js'
 export async function openTools(
   fillIn: (user: User) => void | Promise<void>,
 ): Promise<(login: string) => void> {
-  const sheet = createSheet()
-  const phone = createPhone(sheet.isAsked)
+  const phone = createPhone()
   const choose = (user: User) => {
     phone.belongTo(user)
-    sheet.close()
     void fillIn(user)
   }
   const users = createUserList(await call<User[]>('GET', '/demo/users'), choose)
-  sheet.content.append(
+  byId('tools').replaceChildren(
     intro(),
     phone.view,
     section(
@@ -41,7 +38,6 @@ export async function openTools(
     ),
     section('reset', 'Start over', 'Signs everyone out and restores all users.', resetButton()),
   )
-  byId('tools').replaceChildren(sheet.button, sheet.content)
   installVirtualKey(() => phone.owner()?.login)
   document.addEventListener('change', ({ target }) => {
     if (!(target instanceof HTMLInputElement) || target.name !== 'username') return
@@ -68,7 +64,7 @@ function intro(): HTMLElement {
 function section(id: string, title: string, about: string, ...content: readonly Node[]): HTMLElement {
   return element(
     'section',
-    { id, 'aria-labelledby': `${id}-title` },
+    { id, class: 'card', 'aria-labelledby': `${id}-title` },
     element('h2', { id: `${id}-title` }, title),
     element('p', { class: 'soft' }, about),
     ...content,

@@ -9,12 +9,17 @@ const gatehouseUrl = process.env.GATEHOUSE_URL
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+/** The paths of Gatehouse: its API, and the one that leads to other applications. */
+const PATHS = ['/api', '/signin']
+
 export default defineConfig({
   plugins: gatehouseUrl ? [] : [gatehouseSandbox(`http://localhost:${port}`)],
   server: {
     port,
     strictPort: true,
     headers: { 'Content-Security-Policy': POLICY },
-    ...(gatehouseUrl && { proxy: { '/api': { target: gatehouseUrl, xfwd: true } } }),
+    ...(gatehouseUrl && {
+      proxy: Object.fromEntries(PATHS.map((path) => [path, { target: gatehouseUrl, xfwd: true }])),
+    }),
   },
 })

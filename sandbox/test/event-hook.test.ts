@@ -56,9 +56,7 @@ test('an unverified receiver gets no event; each event tries the verification ag
     receiver.verifyWith(wrong)
     await eventHook.register(receiver.address)
   }
-  await expect(client.sandbox.changeLifecycle('amelia.stone', 'suspend')).rejects.toThrow(
-    'was not sent, because its receiver did not return the challenge: 200',
-  )
+  await client.sandbox.changeLifecycle('amelia.stone', 'suspend')
   expect(receiver.deliveries).toEqual([])
   expect(receiver.verifications).toHaveLength(4)
   expect(receiver.verifications[0]).toMatchObject({ authorization: receiver.address.secret })

@@ -167,6 +167,26 @@ test.each([
   },
 )
 
+test.each([
+  ['plain', '/'],
+  ['express', '/sign-in'],
+])('the starter %s lets Gatehouse lead to the application of another host', async (name, path) => {
+  const { page } = starterOf(name)
+  const { origin } = new URL(page.url())
+  const query = `?returnTo=${encodeURIComponent('https://wiki.example.com/?a=b')}&handover=${'h'.repeat(43)}`
+  const atGatehouse = (url: URL) => url.href === `${origin}/signin${query}`
+  await page.route(atGatehouse, (route) => route.fulfill({ body: 'handed over', contentType: 'text/plain' }))
+  await page.goto(origin + path + query)
+  await signIn(page, 'Demo-Password-1')
+  await press(page, 'Okta Verify')
+  await page.getByText('handed over').waitFor()
+  await page.goto(origin + path + query) // within the session
+  await page.waitForURL(atGatehouse)
+  await page.unroute(atGatehouse)
+  await page.goto(origin)
+  await signOut(page)
+})
+
 /** What `npm start` runs, after it has compiled. */
 function serverOf(name: string): string[] {
   if (name === 'express') return [process.execPath, 'dist/main.js']
@@ -210,6 +230,8 @@ test.each(NAMES)(
       await page.getByLabel('Code').fill(other.control.totpCode('grace'))
       await press(page, 'Continue')
       await page.getByText('Operators').waitFor()
+      const signin = await fetch(`${url}/signin?returnTo=/`)
+      expect(await signin.text()).toMatch(/"errorCode":"E0000006"/) // of Gatehouse: no navigation
       await press(page, 'Sign out')
       await until(async () => (await pathsAtOkta(other)).includes('/login/signout'), { what: 'the sign-out' })
       await page.waitForURL(`${url}/**`)

@@ -5,7 +5,9 @@ import { describeDenial, describeError, describeResult, type Message } from 'gat
 type Move = () => Promise<SignInStep>
 type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
-const target = allowedReturnTo(new URLSearchParams(location.search).get('returnTo'))
+const query = new URLSearchParams(location.search)
+/** Gatehouse itself leads to an application on another host. */
+const target = query.has('handover') ? `/signin${location.search}` : allowedReturnTo(query.get('returnTo'))
 const denial = readDenial() // why an application refuses the session
 let polling = new AbortController()
 
@@ -57,7 +59,7 @@ async function start(): Promise<void> {
   // until Gatehouse has answered: an error does not mean that the user is signed out
   show('unavailable')
   const session = await gatehouse.session()
-  if (!session || location.search.includes('prompt=login')) {
+  if (!session || query.get('prompt') === 'login') {
     show('password')
     return session && denial && say(describeDenial(denial))
   }

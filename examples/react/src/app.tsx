@@ -8,29 +8,18 @@ import { Screen } from './parts/screen.tsx'
 import { Portal } from './portal/portal.tsx'
 import { Denied } from './sign-in/denied.tsx'
 import { SignIn } from './sign-in/sign-in.tsx'
-import type { Slots } from './slots.tsx'
 
-export function App({ logo, help, terms }: Slots) {
+export function App() {
   const { view, viewKey, message } = usePage()
   return (
     <>
-      <div className={view.is === 'portal' ? 'card wide' : 'card'}>
-        {logo && <header className="logo">{logo}</header>}
-        <main>
-          <div id={MESSAGE_ID}>
-            <MessagePlace message={message} />
-          </div>
-          <Shown key={viewKey} view={view} />
-        </main>
-      </div>
-      <footer>
-        {(help || terms) && (
-          <p>
-            {help} {terms}
-          </p>
-        )}
-        <LanguageSwitch />
-      </footer>
+      <main>
+        <div id={MESSAGE_ID}>
+          <MessagePlace message={message} />
+        </div>
+        <Shown key={viewKey} view={view} />
+      </main>
+      <LanguageSwitch />
     </>
   )
 }

@@ -58,13 +58,6 @@ function replace(view: View, message?: Message): void {
   set({ view, viewKey: state.viewKey + 1, message })
 }
 
-/** Leaves the sign-in of this user, for another one's. */
-export async function signInAsOther(step: SignInStep): Promise<void> {
-  await step.cancel()
-  username.keep('')
-  await showFirst()
-}
-
 /** Leaves the step for a way back into the account. */
 export function showWayBack(first: 'forgot' | 'unlock'): void {
   replace({ is: 'sign-in', step: undefined, first })
@@ -97,9 +90,9 @@ let again: { readonly id: string; readonly repeat?: (() => Promise<void>) | unde
  */
 export async function start(): Promise<void> {
   const parameters = takeUrlParameters()
-  const { activation: token, recovery, stateToken, returnTo: target, prompt } = parameters
+  const { activation: token, recovery, stateToken, returnTo: target, handover, prompt } = parameters
   denial = parameters.denial
-  returnTo = allowedReturnTo(target, RETURN_TARGETS)
+  returnTo = handover ? `/signin${location.search}` : allowedReturnTo(target, RETURN_TARGETS)
   isPrompted = prompt === 'login'
   try {
     if (token) await show(gatehouse.signIn({ token }))

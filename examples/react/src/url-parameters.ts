@@ -7,6 +7,8 @@ export interface UrlParameters {
   readonly stateToken?: string
   /** Where the user goes after the sign-in. Not checked. */
   readonly returnTo?: string
+  /** Gatehouse itself leads to `returnTo`, which is on another host. */
+  readonly handover?: string
   /** `login`: the user has to sign in, although a session may be open. */
   readonly prompt?: string
   /** Why the application refuses the session. */
@@ -14,7 +16,7 @@ export interface UrlParameters {
 }
 
 /** They stay in the address, so that a reload keeps them. */
-const KEPT = ['returnTo', 'prompt', 'reason', 'amr']
+const KEPT = ['returnTo', 'handover', 'prompt', 'reason', 'amr']
 /** The query, while the user is at another identity provider, which leads back without it. */
 const LEFT = 'query'
 

@@ -5,8 +5,9 @@ import { describeDenial, describeError, describeResult, type Message } from 'gat
 type Move = () => Promise<SignInStep>
 type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
-const { returnTo, prompt } = Object.fromEntries(new URLSearchParams(location.search))
-const target = allowedReturnTo(returnTo) ?? '/'
+const { returnTo, prompt, handover } = Object.fromEntries(new URLSearchParams(location.search))
+/** Gatehouse itself leads to an application on another host. */
+const target = handover ? `/signin${location.search}` : (allowedReturnTo(returnTo) ?? '/')
 const denial = readDenial() // why an application refuses the session
 let polling = new AbortController()
 

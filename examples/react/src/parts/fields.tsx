@@ -1,6 +1,5 @@
-import { type ComponentProps, useId, useState } from 'react'
+import { type ComponentProps, useState } from 'react'
 import { texts } from '../language/language.ts'
-import { Icon } from './icon.tsx'
 
 /** The page's message, which describes the fields. */
 export const MESSAGE_ID = 'message'
@@ -35,36 +34,25 @@ export function PasscodeField({ label }: { readonly label: string }) {
   )
 }
 
-interface PasswordFieldProps extends ComponentProps<'input'> {
+interface PasswordFieldProps {
   readonly name: string
   readonly label: string
   readonly which: 'current' | 'new'
 }
 
-/** The button is not in the label: a click on the label goes to the field. */
-export function PasswordField({ label, which, ...input }: PasswordFieldProps) {
-  const id = useId()
+export function PasswordField({ name, label, which }: PasswordFieldProps) {
   const [isShown, setIsShown] = useState(false)
   return (
     <>
-      <label htmlFor={id}>
-        <bdi>{label}</bdi>
-      </label>
-      <div className="password">
-        <input
-          id={id}
-          type={isShown ? 'text' : 'password'}
-          required
-          aria-describedby={MESSAGE_ID}
-          autoComplete={`${which}-password`}
-          dir="auto"
-          {...input}
-        />
-        <button type="button" aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
-          <Icon name={isShown ? 'hide' : 'show'} />
-          <span className="unseen">{texts.showPassword}</span>
-        </button>
-      </div>
+      <Field
+        name={name}
+        label={label}
+        type={isShown ? 'text' : 'password'}
+        autoComplete={`${which}-password`}
+      />
+      <button type="button" className="link" aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+        {texts.showPassword}
+      </button>
     </>
   )
 }

@@ -1,14 +1,8 @@
-import { createContext, type ReactNode, useContext, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { texts } from '../language/language.ts'
-import { Icon, type IconName } from './icon.tsx'
-
-/** What each screen shows below its title: who is signing in. */
-export const BelowTitle = createContext<ReactNode>(null)
 
 interface ScreenProps {
   readonly title: ReactNode
-  /** Before the title. */
-  readonly icon?: IconName | undefined
   readonly children?: ReactNode
 }
 
@@ -16,7 +10,7 @@ interface ScreenProps {
  * One screen. The focus moves to the first empty field of its form, else to the submit button, else
  * to the title.
  */
-export function Screen({ title, icon, children }: ScreenProps) {
+export function Screen({ title, children }: ScreenProps) {
   const screen = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -29,13 +23,9 @@ export function Screen({ title, icon, children }: ScreenProps) {
   }, [])
   return (
     <div ref={screen}>
-      <div className="title">
-        {icon && <Icon name={icon} />}
-        <h1 ref={heading} tabIndex={-1}>
-          {title}
-        </h1>
-      </div>
-      {useContext(BelowTitle)}
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
       {children}
     </div>
   )

@@ -5,8 +5,7 @@ import { show } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { FactorChoice } from './factor-choice.tsx'
-import { beginsAtOnce, detailOf, kindOf, nameOf, ProofField } from './factors.tsx'
+import { beginsAtOnce, kindOf, nameOf, ProofField } from './factors.tsx'
 import { optionsOf, proofOf, RememberBox } from './proof.tsx'
 import { Cancel, Explanation, UnknownStepScreen, Ways } from './ways.tsx'
 
@@ -30,17 +29,16 @@ export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
   }
   return (
     <Screen title={texts.chooseFactor}>
-      <div className="choices">
+      <div className="actions choices">
         {known.map((factor) => (
-          <FactorChoice
+          <Button
             key={factor.id}
-            factor={factor}
-            use="verify"
+            label={nameOf(factor, 'verify')}
             onPress={async () => (beginsAtOnce(step, factor) ? show(step.verify(factor)) : choose(factor))}
           />
         ))}
       </div>
-      <div className="actions quiet">
+      <div className="actions">
         <Ways step={step} />
       </div>
     </Screen>
@@ -55,13 +53,11 @@ interface VerifyProps {
 
 /** Asks for the proof, or offers to send a challenge: nothing reaches a phone unasked. */
 function Verify({ step, factor, ways }: VerifyProps) {
-  const { icon, send, cannotVerify } = kindOf(factor) ?? {}
+  const { send, cannotVerify } = kindOf(factor) ?? {}
   if (cannotVerify) return <Explanation {...cannotVerify}>{ways}</Explanation>
   const { user, policy } = step.answer._embedded
-  const detail = detailOf(factor, 'verify')
   return (
-    <Screen title={nameOf(factor)} icon={icon}>
-      {detail && <p dir="auto">{detail}</p>}
+    <Screen title={nameOf(factor, 'verify')}>
       <Form
         submit={send ?? texts.continue}
         onSubmit={(values) =>

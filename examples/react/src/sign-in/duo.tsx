@@ -35,10 +35,10 @@ function Frame({ step, duo, url }: FrameProps) {
     return pollForChange(step, signal, 1000)
   })
   return (
-    <Screen title="Duo" icon="shield">
+    <Screen title="Duo">
       <p>{texts.approveInDuo}</p>
       <iframe ref={frame} src={url.href} title="Duo" className="frame" />
-      <div className="actions quiet">
+      <div className="actions">
         <Button label={texts.tryAgain} onPress={() => show(step)} />
         <Ways step={step} />
       </div>
