@@ -1,7 +1,7 @@
 import type { Access, GroupPage, OwnSession, Session, SignInAnswer } from './answers.ts'
 import { createStep } from './create-step.ts'
 import { GatehouseError } from './gatehouse-error.ts'
-import { createKeptHandle } from './kept-handle.ts'
+import { createKeptItem } from './kept-item.ts'
 import { createSessionWatch, type SessionEnd, type SessionEnding } from './session-watch.ts'
 import type { SignInStep } from './sign-in-step.ts'
 import type { Credentials, RecoveryRequest } from './step-inputs.ts'
@@ -42,7 +42,7 @@ export interface GroupQuery {
   readonly cursor?: string
 }
 
-/** All methods reject with a `GatehouseError`. */
+/** All methods that send a request reject with a `GatehouseError`. */
 export interface Gatehouse {
   signIn(start: SignInStart): Promise<SignInStep>
   /**
@@ -98,6 +98,11 @@ export interface Gatehouse {
   groups(): Promise<Access>
   /** All groups, for users who may list them. */
   directory(query?: GroupQuery): Promise<GroupPage>
+  /**
+   * The broker's time in milliseconds, as far as its answers have told it: times of a session are
+   * the broker's.
+   */
+  now(): number
 }
 
 const AUTHN = '/api/v1/authn'
@@ -112,7 +117,7 @@ export function createGatehouse(options: GatehouseOptions = {}): Gatehouse {
   /** The same in all tabs. None on a server, where each client may have another user. */
   const nameInBrowser = () => (options.cookieJar || !origin() ? undefined : `gatehouse ${origin()}`)
   const watch = createSessionWatch({ channelName: nameInBrowser, now, check: session })
-  const handle = createKeptHandle(nameInBrowser)
+  const handle = createKeptItem(() => globalThis.sessionStorage, nameInBrowser)
 
   /** The first request of a sign-in. */
   async function begin(path: string, body: object): Promise<SignInStep> {
@@ -141,7 +146,8 @@ export function createGatehouse(options: GatehouseOptions = {}): Gatehouse {
     } catch (error) {
       const { status, code } = error instanceof GatehouseError ? error : {}
       if (id === watch.id && status === 409) watch.end('replaced')
-      const isEnded = code === 'E0000005' || (status === 404 && (path === ME || path === REFRESH))
+      const isNotFound = status === 404 && code !== 'api_not_proxied'
+      const isEnded = code === 'E0000005' || (isNotFound && (path === ME || path === REFRESH))
       if (id === watch.id && isEnded) watch.end()
       throw error
     }
@@ -187,6 +193,7 @@ export function createGatehouse(options: GatehouseOptions = {}): Gatehouse {
     endOtherSessions: () => call('DELETE', SESSIONS),
     groups: () => call('GET', '/api/v1/pam/me'),
     directory: (query = {}) => call('GET', withQuery('/api/v1/pam/groups', query)),
+    now,
   }
 }
 
@@ -194,7 +201,8 @@ async function unlessNotFound<Answer>(answer: Promise<Answer>): Promise<Answer |
   try {
     return await answer
   } catch (error) {
-    if (error instanceof GatehouseError && error.status === 404) return undefined
+    if (error instanceof GatehouseError && error.status === 404 && error.code !== 'api_not_proxied')
+      return undefined
     throw error
   }
 }

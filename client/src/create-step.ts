@@ -1,6 +1,6 @@
 import type { Link, Session, SignInAnswer } from './answers.ts'
-import { GatehouseError } from './gatehouse-error.ts'
-import type { KeptHandle } from './kept-handle.ts'
+import { GatehouseError, notOffered } from './gatehouse-error.ts'
+import type { KeptItem } from './kept-item.ts'
 import { type PollOptions, poll } from './poll.ts'
 import type { SignInStep } from './sign-in-step.ts'
 import { type Transport, withQuery } from './transport.ts'
@@ -48,8 +48,8 @@ interface Frame extends Linked {
 type LinkOptions = Readonly<Record<string, boolean | undefined>>
 
 interface Dependencies extends Pick<Transport, 'origin' | 'request'> {
-  /** Is kept after each step, for `resume`. */
-  readonly handle: KeptHandle
+  /** The handle of the sign-in in this tab. Is kept after each step, for `resume`. */
+  readonly handle: KeptItem
   /** Is called with the session that an answer has opened. */
   readonly onSession: (session: Session) => void
 }
@@ -239,7 +239,6 @@ function linkOf(holder: Linked | undefined, relation: string): Link | undefined 
 
 /** `rememberDevice`, `autoPush` and `updatePhone` go into the link's query. */
 function hrefOf(link: Link | undefined, options: LinkOptions = {}): string {
-  const errorSummary = 'The sign-in does not offer this step.'
-  if (!link?.href) throw new GatehouseError(undefined, { errorCode: 'E0000079', errorSummary })
+  if (!link?.href) throw notOffered()
   return withQuery(link.href, options)
 }

@@ -10,8 +10,11 @@ export class GatehouseError extends Error {
   readonly status: number
   /** Of the request, such as `/api/v1/authn`. */
   readonly path: string | undefined
-  /** Okta's error code, or `pam_…`. Undefined without an answer of the broker. */
-  readonly code: ErrorCode | undefined
+  /**
+   * Okta's error code, or `pam_…`. `api_not_proxied`: a page came instead of an answer of the broker.
+   * Undefined without an answer.
+   */
+  readonly code: ErrorCode | 'api_not_proxied' | undefined
   /** Each may begin with the name of a field, such as `oldPassword: …`. */
   readonly causes: readonly string[]
   /** The seconds to wait before the next try. */
@@ -21,7 +24,7 @@ export class GatehouseError extends Error {
 
   constructor(
     response: Response | undefined,
-    body: Partial<ErrorBody> = {},
+    body: Omit<Partial<ErrorBody>, 'errorCode'> & { readonly errorCode?: GatehouseError['code'] } = {},
     { path, cause }: { readonly path?: string; readonly cause?: unknown } = {},
   ) {
     super(body.errorSummary ?? 'The sign-in service did not answer.', { cause })
@@ -33,6 +36,12 @@ export class GatehouseError extends Error {
     this.retryAfterSeconds = response && secondsToWait(response)
     this.requestId = response?.headers.get('x-request-id') ?? body.errorId
   }
+}
+
+/** The answer has no link for this move: nothing is sent. */
+export function notOffered(): GatehouseError {
+  const errorSummary = 'The sign-in does not offer this step.'
+  return new GatehouseError(undefined, { errorCode: 'E0000079', errorSummary })
 }
 
 /**

@@ -105,7 +105,7 @@ export function createTransport(options: TransportOptions): Transport {
     details.onHeaders?.(response.headers)
     const answer = method === 'DELETE' && response.status === 204 ? {} : parseObject(text)
     if (response.ok && answer) return answer as Answer // as the OpenAPI document says
-    throw new GatehouseError(response, answer ?? {}, { path: url.pathname })
+    throw new GatehouseError(response, answer ?? pageInstead(response, url.pathname), { path: url.pathname })
   }
 
   return { request, origin, now: () => Date.now() + clockOffsetMs }
@@ -151,6 +151,16 @@ function parseObject(text: string): object | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The statuses with which a server of pages answers for paths that it does not have. */
+const OF_PAGES = [200, 404, 405]
+
+/** The body of the error, if a page came: the server does not pass this path to the broker. */
+function pageInstead({ status, headers }: Response, path: string) {
+  if (!OF_PAGES.includes(status) || !headers.get('content-type')?.startsWith('text/html')) return {}
+  const errorSummary = `A page answered ${path} (${status}), and not Gatehouse: is /api proxied?`
+  return { errorCode: 'api_not_proxied' as const, errorSummary }
 }
 
 /** Adds the parameters that have a value. */

@@ -21,6 +21,10 @@ export const ENGLISH: Catalogue = {
     offline: ['No connection', 'The portal cannot be reached. Are you online?'],
     unavailable: ['The sign-in service is not available', '{retry}'],
     stepInProgress: ['Your last step is still being processed', '{retry}'],
+    apiNotProxied: [
+      'Something is not set up correctly',
+      'This page does not reach the sign-in service (is /api proxied?). Contact your help desk.',
+    ],
     unknown: ['Something went wrong', 'Please try again. If it happens again, contact your help desk.'],
     pageFault: ['Something went wrong', 'This page sent an invalid request. Contact your help desk.'],
     notFound: ['Not found', 'What you asked for was not found.'],
@@ -76,6 +80,7 @@ export const ENGLISH: Catalogue = {
     accountDenied: ['No access', 'You cannot use your account at the moment. Contact your help desk.'],
     accountActive: ['Your account is already active', 'You can sign in.'],
     accountNotReady: ['Your account is still being set up', 'Please try again in a few minutes.'],
+    accountUnlocked: ['Your account is unlocked', 'You can sign in now.'],
     unlockNotAllowed: ['Not possible', 'Your account cannot be unlocked here. Contact your help desk.'],
     resetNotAllowed: ['Not possible', 'Your password cannot be reset here. Contact your help desk.'],
     recoveryNotAllowed: ['Not possible', 'This account cannot be recovered here. Contact your help desk.'],
@@ -96,6 +101,11 @@ export const ENGLISH: Catalogue = {
       'This second factor is locked for now. Use another one, or contact your help desk.',
     ],
     invalidPhone: ['Check the phone number', 'Enter the number with + and the country code.'],
+    keyNotUsed: [
+      'Security key not used',
+      'The request was cancelled or took too long, or this key is not set up for you. Please try again.',
+    ],
+    keyAlreadySetUp: ['Already set up', 'You have set up this security key before. Use another one.'],
     tokenPrompt: ['One more step', 'Your token asks:'],
     nextTokenCode: [
       'Wait for the next code',

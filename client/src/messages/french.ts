@@ -28,6 +28,10 @@ export const FRENCH: Catalogue = {
     offline: ['Pas de connexion', 'Le portail est injoignable. Êtes-vous en ligne ?'],
     unavailable: ['Le service de connexion n’est pas disponible', '{retry}'],
     stepInProgress: ['Votre dernière action est encore en cours de traitement', '{retry}'],
+    apiNotProxied: [
+      'Une configuration est incorrecte',
+      'Cette page n’atteint pas le service de connexion (/api est-il relayé ?). Contactez votre service d’assistance.',
+    ],
     unknown: [
       'Une erreur est survenue',
       'Veuillez réessayer. Si le problème persiste, contactez votre service d’assistance.',
@@ -107,6 +111,7 @@ export const FRENCH: Catalogue = {
       'Votre compte est en cours de configuration',
       'Veuillez réessayer dans quelques minutes.',
     ],
+    accountUnlocked: ['Votre compte est déverrouillé', 'Vous pouvez maintenant vous connecter.'],
     unlockNotAllowed: [
       'Opération impossible',
       'Votre compte ne peut pas être déverrouillé ici. Contactez votre service d’assistance.',
@@ -147,6 +152,14 @@ export const FRENCH: Catalogue = {
     invalidPhone: [
       'Vérifiez le numéro de téléphone',
       'Saisissez le numéro avec le signe + et l’indicatif du pays.',
+    ],
+    keyNotUsed: [
+      'Clé de sécurité non utilisée',
+      'La demande a été annulée ou a pris trop de temps, ou cette clé n’est pas configurée pour vous. Veuillez réessayer.',
+    ],
+    keyAlreadySetUp: [
+      'Déjà configurée',
+      'Vous avez déjà configuré cette clé de sécurité. Utilisez-en une autre.',
     ],
     tokenPrompt: ['Encore une étape', 'Votre jeton demande :'],
     nextTokenCode: [

@@ -21,6 +21,10 @@ export const GERMAN: Catalogue = {
     offline: ['Keine Verbindung', 'Das Portal ist nicht erreichbar. Sind Sie online?'],
     unavailable: ['Der Anmeldedienst ist gerade nicht verfügbar', '{retry}'],
     stepInProgress: ['Ihr letzter Schritt wird noch verarbeitet', '{retry}'],
+    apiNotProxied: [
+      'Etwas ist nicht richtig eingerichtet',
+      'Diese Seite erreicht den Anmeldedienst nicht (wird /api weitergeleitet?). Wenden Sie sich an Ihren Helpdesk.',
+    ],
     unknown: [
       'Etwas ist schiefgegangen',
       'Bitte versuchen Sie es noch einmal. Hilft das nicht, wenden Sie sich an Ihren Helpdesk.',
@@ -103,6 +107,7 @@ export const GERMAN: Catalogue = {
       'Ihr Konto wird noch eingerichtet',
       'Bitte versuchen Sie es in einigen Minuten noch einmal.',
     ],
+    accountUnlocked: ['Ihr Konto ist entsperrt', 'Sie können sich jetzt anmelden.'],
     unlockNotAllowed: [
       'Nicht möglich',
       'Ihr Konto kann hier nicht entsperrt werden. Wenden Sie sich an Ihren Helpdesk.',
@@ -150,6 +155,14 @@ export const GERMAN: Catalogue = {
       'Dieser zweite Faktor ist vorerst gesperrt. Verwenden Sie einen anderen, oder wenden Sie sich an Ihren Helpdesk.',
     ],
     invalidPhone: ['Bitte prüfen Sie die Telefonnummer', 'Geben Sie die Nummer mit + und Ländervorwahl ein.'],
+    keyNotUsed: [
+      'Sicherheitsschlüssel nicht verwendet',
+      'Die Anfrage wurde abgebrochen oder hat zu lange gedauert, oder dieser Schlüssel ist nicht für Sie eingerichtet. Bitte versuchen Sie es noch einmal.',
+    ],
+    keyAlreadySetUp: [
+      'Bereits eingerichtet',
+      'Sie haben diesen Sicherheitsschlüssel schon eingerichtet. Verwenden Sie einen anderen.',
+    ],
     tokenPrompt: ['Noch ein Schritt', 'Ihr Token verlangt:'],
     nextTokenCode: [
       'Bitte auf den nächsten Code warten',

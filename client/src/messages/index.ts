@@ -1,5 +1,4 @@
 import type { Denial } from '../denial.ts'
-import type { GatehouseError } from '../gatehouse-error.ts'
 import type { SessionEnd } from '../session-watch.ts'
 import type { Catalogue } from './catalogue.ts'
 import { ENGLISH } from './english.ts'
@@ -33,8 +32,13 @@ export function chooseLanguage(wanted: readonly string[]): Language {
 }
 
 /** `messages(…).describeError` in a built-in language. */
-export function describeError(error: GatehouseError, language: Language = preferred()): Message {
+export function describeError(error: unknown, language: Language = preferred()): Message {
   return BUILT_IN[language].describeError(error)
+}
+
+/** `messages(…).describe` in a built-in language. */
+export function describe(key: MessageKey, language: Language = preferred()): Message {
+  return BUILT_IN[language].describe(key)
 }
 
 /** `messages(…).describeResult` in a built-in language. */

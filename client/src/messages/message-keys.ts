@@ -1,4 +1,5 @@
 import type { Denial } from '../denial.ts'
+import type { ReauthenticationError } from '../reauthentication-error.ts'
 import type { SessionEnd } from '../session-watch.ts'
 
 /** The next action of the user or the page. */
@@ -36,6 +37,7 @@ export const ACTIONS = {
   offline: 'retry',
   unavailable: 'retry',
   stepInProgress: 'retry',
+  apiNotProxied: 'ask-for-help',
   unknown: 'ask-for-help',
   pageFault: 'ask-for-help',
   notFound: 'ask-for-help',
@@ -67,6 +69,7 @@ export const ACTIONS = {
   accountDenied: 'ask-for-help',
   accountActive: 'restart',
   accountNotReady: 'retry',
+  accountUnlocked: 'none',
   unlockNotAllowed: 'ask-for-help',
   resetNotAllowed: 'ask-for-help',
   recoveryNotAllowed: 'ask-for-help',
@@ -84,6 +87,8 @@ export const ACTIONS = {
   codeExpired: 'correct',
   factorLocked: 'ask-for-help',
   invalidPhone: 'correct',
+  keyNotUsed: 'retry',
+  keyAlreadySetUp: 'retry',
   tokenPrompt: 'continue',
   nextTokenCode: 'continue',
   smsSent: 'retry',
@@ -115,9 +120,11 @@ export const ACTIONS = {
 export type MessageKey = keyof typeof ACTIONS
 
 /**
- * The messages for the codes that only Gatehouse has. Those of Okta, and the causes: okta-codes.ts.
+ * The messages for the codes that only Gatehouse and its client have. Those of Okta, and the causes:
+ * okta-codes.ts.
  */
 export const GATEHOUSE_CODES: Readonly<Record<string, MessageKey>> = {
+  api_not_proxied: 'apiNotProxied',
   sign_in_again: 'signInAgain',
   pam_bad_request: 'groupsNotAvailable',
   pam_credentials: 'groupsNotAvailable',
@@ -158,6 +165,26 @@ export const DENIALS: Readonly<Record<Denial['reason'], MessageKey>> = {
   role: 'roleNeeded',
   group: 'groupNeeded',
   bound: 'boundSessionNeeded',
+}
+
+export const REAUTHENTICATIONS: Readonly<Record<ReauthenticationError['reason'], MessageKey>> = {
+  'other-user': 'otherUser',
+  cancelled: 'cancelled',
+  'signed-out': 'signedOut',
+}
+
+/**
+ * The messages for errors of the browser, by name: of its functions for security keys (WebAuthn),
+ * and of `fetch`. `NotAllowedError`: the user cancelled, took too long, or has no such key.
+ */
+export const BROWSER_ERRORS: Readonly<Record<string, MessageKey>> = {
+  NotAllowedError: 'keyNotUsed',
+  InvalidStateError: 'keyAlreadySetUp',
+  NotSupportedError: 'notPossible',
+  SecurityError: 'pageFault',
+  AbortError: 'cancelled',
+  TimeoutError: 'offline',
+  NetworkError: 'offline',
 }
 
 /** The messages for some of the methods of a denial by `amr`. */

@@ -1,16 +1,19 @@
 import type { PasswordPolicy } from '../answers.ts'
 import type { Denial } from '../denial.ts'
 import type { GatehouseError } from '../gatehouse-error.ts'
+import type { ReauthenticationError } from '../reauthentication-error.ts'
 import type { SessionEnd } from '../session-watch.ts'
 import type { Catalogue, Plural } from './catalogue.ts'
 import {
   ACTIONS,
   type Action,
+  BROWSER_ERRORS,
   DENIALS,
   FIELDS,
   GATEHOUSE_CODES,
   METHODS_NEEDED,
   type MessageKey,
+  REAUTHENTICATIONS,
   RESULTS,
   SESSION_ENDS,
 } from './message-keys.ts'
@@ -59,10 +62,11 @@ export function messages(catalogue: Catalogue) {
 
   return {
     /**
-     * The message for an error, by its code and its causes. Without a code, by the HTTP status. It
-     * says when to try again, if `retryAfterSeconds` is set.
+     * The message for whatever was thrown. For a `GatehouseError`, by its code and its causes;
+     * without a code, by the HTTP status. It says when to try again, if `retryAfterSeconds` is set.
      */
-    describeError(error: GatehouseError): Message {
+    describeError(error: unknown): Message {
+      if (!isNamed<GatehouseError>(error, 'GatehouseError')) return messageOf(keyOfOther(error))
       const { code, message: summary, causes, retryAfterSeconds } = error
       const isAboutPassword = entryOf(CODES, code ?? '') === 'passwordRules'
       const rules = isAboutPassword ? causes.flatMap(rulesIn) : []
@@ -77,6 +81,9 @@ export function messages(catalogue: Catalogue) {
       )
       return { ...message, rules, details: [...rules.map(textOf), ...others] }
     },
+
+    /** The message with this key. */
+    describe: (key: MessageKey): Message => messageOf(key),
 
     /** The message for a `factorResult` other than `WAITING` and `CHALLENGE`. */
     describeResult: (factorResult: string): Message => messageOf(entryOf(RESULTS, factorResult) ?? 'unknown'),
@@ -109,6 +116,22 @@ function keyOf({ code, status, path, message, causes }: GatehouseError): Message
       (one.text === undefined || texts.some((text) => one.text?.test(text))),
   )
   return variant?.key ?? entryOf(CODES, code) ?? 'unknown'
+}
+
+/** By name, and not by class: a page may have two copies of the package. */
+function isNamed<Named extends Error>(error: unknown, name: Named['name']): error is Named {
+  return Object(error).name === name
+}
+
+/** As Chromium, Firefox, Safari and Node say that `fetch` has no connection. */
+const NO_CONNECTION = /^(Failed to fetch|NetworkError when attempting|Load failed|fetch failed)/
+
+/** Errors of the browser and of the page. */
+function keyOfOther(error: unknown): MessageKey {
+  if (isNamed<ReauthenticationError>(error, 'ReauthenticationError')) return REAUTHENTICATIONS[error.reason]
+  const { name, message }: { name?: unknown; message?: unknown } = Object(error)
+  if (name === 'TypeError' && NO_CONNECTION.test(`${message}`)) return 'offline'
+  return entryOf(BROWSER_ERRORS, `${name}`) ?? 'unknown'
 }
 
 /** Without an answer of the broker: there is no connection, or a proxy has answered. */

@@ -24,6 +24,10 @@ export const SPANISH: Catalogue = {
     offline: ['Sin conexión', 'No se puede acceder al portal. ¿Tiene conexión a Internet?'],
     unavailable: ['El servicio de inicio de sesión no está disponible', '{retry}'],
     stepInProgress: ['Todavía se está procesando su último paso', '{retry}'],
+    apiNotProxied: [
+      'Algo no está bien configurado',
+      'Esta página no llega al servicio de inicio de sesión (¿se reenvía /api?). Póngase en contacto con el equipo de soporte.',
+    ],
     unknown: [
       'Se ha producido un error',
       'Inténtelo de nuevo. Si el problema continúa, póngase en contacto con el equipo de soporte.',
@@ -103,6 +107,7 @@ export const SPANISH: Catalogue = {
     ],
     accountActive: ['Su cuenta ya está activada', 'Ya puede iniciar sesión.'],
     accountNotReady: ['Su cuenta aún se está configurando', 'Inténtelo de nuevo dentro de unos minutos.'],
+    accountUnlocked: ['Su cuenta está desbloqueada', 'Ya puede iniciar sesión.'],
     unlockNotAllowed: [
       'No es posible',
       'Su cuenta no se puede desbloquear aquí. Póngase en contacto con el equipo de soporte.',
@@ -141,6 +146,11 @@ export const SPANISH: Catalogue = {
       'Revise el número de teléfono',
       'Introduzca el número con el signo + y el prefijo del país.',
     ],
+    keyNotUsed: [
+      'Llave de seguridad no utilizada',
+      'La solicitud se canceló o tardó demasiado, o esta llave no está configurada para usted. Inténtelo de nuevo.',
+    ],
+    keyAlreadySetUp: ['Ya está configurada', 'Ya ha configurado esta llave de seguridad. Utilice otra.'],
     tokenPrompt: ['Un paso más', 'Su token solicita:'],
     nextTokenCode: [
       'Espere al siguiente código',
