@@ -2,6 +2,7 @@ import type { Factor, UnknownStatus } from './answers.ts'
 import type { Assertion } from './security-keys.ts'
 
 export interface Credentials {
+  /** White space around it is not sent. */
   readonly username: string
   readonly password: string
 }
@@ -17,6 +18,7 @@ export interface PasswordChange extends NewPassword {
 }
 
 export interface RecoveryRequest {
+  /** White space around it is not sent. */
   readonly username: string
   readonly factorType: 'EMAIL' | 'SMS' | 'CALL'
 }

@@ -83,7 +83,7 @@ export function createTransport(options: TransportOptions): Transport {
         ...(cookieJar && { cookie: await cookieJar.getCookieString(url), origin: target }),
         ...headers,
       },
-      body: isForm ? body : body ? JSON.stringify(body) : null,
+      body: isForm ? body : body ? JSON.stringify(body, withTrimmedUsername) : null,
       signal,
     })
     const date = Date.parse(response.headers.get('date') ?? '')
@@ -168,4 +168,9 @@ export function withQuery(href: string, parameters: object): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
   return given.length === 0 ? href : `${href}${href.includes('?') ? '&' : '?'}${query}`
+}
+
+/** Keyboards of phones add a space to a suggested name, for which Okta may know no user. */
+function withTrimmedUsername(key: string, value: unknown): unknown {
+  return key === 'username' && typeof value === 'string' ? value.trim() : value
 }

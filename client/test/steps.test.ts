@@ -28,6 +28,21 @@ test('an unknown status has only what its links offer', async () => {
   expect(broker.requests.at(-1)?.slice(1)).toEqual(['POST', '/api/v1/authn/cancel'])
 })
 
+test('white space around a username is not sent: a phone’s keyboard adds it to a suggestion', async () => {
+  const { broker } = client()
+  const gatehouse = createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch })
+  broker.answer(...Array.from({ length: 3 }, () => ({ body: WAITING })))
+  await gatehouse.signIn({ username: ' ada@example.test\t', password: ' kept as it is ' })
+  await gatehouse.recoverPassword({ username: 'ada ', factorType: 'SMS' })
+  await gatehouse.unlockAccount({ username: '\u00a0ada', factorType: 'SMS' })
+  expect(broker.bodies.map((body) => Reflect.get(Object(body), 'username'))).toEqual([
+    'ada@example.test',
+    'ada',
+    'ada',
+  ])
+  expect(broker.bodies[0]).toMatchObject({ password: ' kept as it is ' })
+})
+
 test.each(['constructor', 'toString', '__proto__'])('the status %s is an unknown one', async (status) => {
   const step = await client({ status, stateToken: 'an-example-handle' }).begin()
   expect(Object.keys(step).sort()).toEqual(['answer', 'cancel', 'stateToken', 'status'])

@@ -108,7 +108,7 @@ test.each(NAMES)('the starter %s signs in with a code, shows groups, and signs o
   await signIn(page, 'Wrong-Password-1')
   await page.getByRole('alert').getByText('Incorrect username or password').waitFor()
   expect(await faultsOf(page)).toEqual([])
-  await signIn(page, 'Demo-Password-1')
+  await signIn(page, 'Demo-Password-1', ' ada ')
   await press(page, 'Authenticator app')
   await page.getByLabel('Code').fill('000000')
   await press(page, 'Continue')

@@ -3,6 +3,8 @@ export interface ScriptedBroker {
   readonly fetch: typeof fetch
   /** Each request: the milliseconds since the start, the method, and the path with its query. */
   readonly requests: (readonly [ms: number, method: string, path: string])[]
+  /** The body of each request that has one. */
+  readonly bodies: readonly unknown[]
   /** The next answers; the last one is repeated. A function gets the request. */
   answer(...answers: readonly Scripted[]): void
 }
@@ -20,15 +22,18 @@ export interface Reply {
 export function scriptBroker({ clockAheadMs = 0 } = {}): ScriptedBroker {
   const started = Date.now()
   const requests: ScriptedBroker['requests'] = []
+  const bodies: unknown[] = []
   let queue: Scripted[] = []
   return {
     requests,
+    bodies,
     answer(...answers) {
       queue = [...answers]
     },
     async fetch(url, init = {}) {
       const { pathname, search } = new URL(String(url))
       requests.push([Date.now() - started, init.method ?? 'GET', pathname + search])
+      if (typeof init.body === 'string') bodies.push(JSON.parse(init.body))
       init.signal?.throwIfAborted()
       const next = (queue.length > 1 ? queue.shift() : queue[0]) ?? new Error('no answer is scripted')
       if (next instanceof Error) throw next
