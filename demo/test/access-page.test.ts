@@ -21,8 +21,8 @@ test('shows session, roles and groups, also after a reload, until sign-out', asy
   await main.getByText('amelia.stone@example.test').waitFor()
   await main.getByRole('table', { name: 'My groups' }).waitFor()
   const roles = main.locator('.tags')
-  expect(await roles.getByRole('listitem').allInnerTexts()).toEqual(['resource_admin', 'end_user'])
-  expect(await roles.innerText()).toBe('resource_admin\nend_user') // also when copied
+  expect(await roles.getByRole('listitem').allInnerTexts()).toEqual(['Resource administrator', 'User'])
+  expect(await roles.innerText()).toBe('Resource administrator\nUser') // also when copied
   await main.getByText('You are not signed in anywhere else.').waitFor()
   await main.getByText('Browsers bind sessions to a device over https only.').waitFor()
   await expectGoodScreen(page)

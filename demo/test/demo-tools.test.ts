@@ -34,7 +34,7 @@ test('the users can be filtered by name and description', async () => {
 test('a chosen user replaces a sign-in and a session; /demo/ leads to the page', async () => {
   const visitor = await demo.visit({ path: '/demo/' })
   await visitor.signIn('tomas.berg')
-  await visitor.screen(/authenticator app/)
+  await visitor.screen('Authenticator app')
   for (const [login, name] of [
     ['amelia.stone', 'Amelia'],
     ['liv.lockable', 'Liv'],
@@ -111,7 +111,7 @@ describe('the phone', () => {
   describe('enrolling with the phone', () => {
     test('the phone of another user refuses the QR code', async () => {
       const { visitor } = await choose('erin.enroll')
-      await visitor.press('Authenticator app')
+      await visitor.press(/^Authenticator app/)
       const image = visitor.main.getByRole('img', { name: 'QR code to scan' })
       const src = (await image.getAttribute('src')) ?? ''
       const statuses = await visitor.page.evaluate<number[]>(`fetch(${JSON.stringify(src)})
@@ -123,7 +123,7 @@ describe('the phone', () => {
 
     test('a hardware token: the phone shows the serial number and the code of a spare token', async () => {
       const { visitor, phone } = await choose('erin.enroll')
-      await visitor.press('Hardware token')
+      await visitor.press(/^Hardware token/)
       const spare = phone.getByRole('group', { name: /^Spare token, serial number/ })
       const serial = /serial number (\S+)/.exec(await spare.innerText())?.[1] ?? ''
       await visitor.type('Serial number', serial)

@@ -33,7 +33,7 @@ describe('enrolling a factor', () => {
   test('an authenticator app: the QR code is shown, a wrong code is refused, the correct one activates it', async () => {
     const visitor = await choiceOf(ERIN)
     await expectGoodScreen(visitor.page)
-    await visitor.press('Authenticator app')
+    await visitor.press(/^Authenticator app/)
     const picture = visitor.main.getByRole('img', { name: 'QR code to scan' })
     await picture.waitFor()
     // polled from the test: the page's Content-Security-Policy forbids evaluating code in it
@@ -60,7 +60,7 @@ describe('enrolling a factor', () => {
 
   test('a phone: an invalid number is refused, the code in the message activates it', async () => {
     const visitor = await choiceOf(ERIN)
-    await visitor.press('Text message')
+    await visitor.press(/^Text message/)
     await visitor.type(/Phone number/, '12')
     await visitor.press('Continue')
     await visitor.alert(/country code/)
@@ -258,7 +258,7 @@ test('a step-up for an app stays open when a user is chosen, and ends in the app
   await visitor.choose('tomas.berg')
   await visitor.screen('Sign in to continue to Payroll')
   await visitor.press('Sign in')
-  await visitor.screen(/authenticator app/)
+  await visitor.screen('Authenticator app')
   await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
   await visitor.press('Continue')
   await visitor.page.getByRole('heading', { name: 'Signed in to the app: Payroll' }).waitFor()

@@ -30,7 +30,7 @@ async function signedIn(login = 'amelia.stone', path = '/'): Promise<Visitor> {
 }
 
 async function enterCode(visitor: Visitor) {
-  await visitor.screen(/authenticator app/)
+  await visitor.screen('Authenticator app')
   await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
   await visitor.press('Continue')
 }
@@ -42,7 +42,7 @@ describe('returnTo', () => {
     await visitor.screen('Sign in')
     await visitor.page.reload()
     await visitor.signIn('tomas.berg')
-    await visitor.screen(/authenticator app/)
+    await visitor.screen('Authenticator app')
     await visitor.page.reload()
     await enterCode(visitor)
     await atApp(visitor)
@@ -114,7 +114,7 @@ describe('prompt=login', () => {
     await visitor.page.reload()
     await again(visitor)
     await visitor.signIn('tomas.berg@example.test')
-    await visitor.screen(/authenticator app/)
+    await visitor.screen('Authenticator app')
     await visitor.press('Cancel')
     await again(visitor)
     await visitor.signIn('tomas.berg@example.test')

@@ -28,8 +28,10 @@ const KINDS: Readonly<Record<string, string>> = { mail: 'Email', sms: 'Text mess
 /**
  * A phone that shows codes and messages, answers sign-in requests and scans the QR code that the
  * page shows.
+ *
+ * @param onChange is told whether a sign-in request waits
  */
-export function createPhone(): Phone {
+export function createPhone(onChange: (isAsked: boolean) => void): Phone {
   let owner: User | undefined
   let drawn = ''
   const screen = element(
@@ -73,6 +75,7 @@ export function createPhone(): Phone {
     const state = JSON.stringify([user.login, content, canScan])
     if (state === drawn) return // unchanged: keeps the focus
     drawn = state
+    onChange(content.request !== undefined)
     screen.replaceChildren(...bubblesOf(user, content, canScan))
   }
 

@@ -1,6 +1,7 @@
 import { call } from './call.js'
 import { byId, element } from './elements.js'
 import { createPhone } from './phone.js'
+import { createSheet } from './sheet.js'
 import type { User } from './user.js'
 import { createUserList } from './user-list.js'
 import { installVirtualKey } from './virtual-key.js'
@@ -15,13 +16,15 @@ import { installVirtualKey } from './virtual-key.js'
 export async function openTools(
   fillIn: (user: User) => void | Promise<void>,
 ): Promise<(login: string) => void> {
-  const phone = createPhone()
+  const sheet = createSheet()
+  const phone = createPhone(sheet.isAsked)
   const choose = (user: User) => {
     phone.belongTo(user)
+    sheet.close()
     void fillIn(user)
   }
   const users = createUserList(await call<User[]>('GET', '/demo/users'), choose)
-  byId('tools').replaceChildren(
+  sheet.content.append(
     intro(),
     phone.view,
     section(
@@ -38,6 +41,7 @@ export async function openTools(
     ),
     section('reset', 'Start over', 'Signs everyone out and restores all users.', resetButton()),
   )
+  byId('tools').replaceChildren(sheet.button, sheet.content)
   installVirtualKey(() => phone.owner()?.login)
   document.addEventListener('change', ({ target }) => {
     if (!(target instanceof HTMLInputElement) || target.name !== 'username') return
@@ -64,7 +68,7 @@ function intro(): HTMLElement {
 function section(id: string, title: string, about: string, ...content: readonly Node[]): HTMLElement {
   return element(
     'section',
-    { id, class: 'card', 'aria-labelledby': `${id}-title` },
+    { id, 'aria-labelledby': `${id}-title` },
     element('h2', { id: `${id}-title` }, title),
     element('p', { class: 'soft' }, about),
     ...content,

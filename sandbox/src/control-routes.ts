@@ -4,7 +4,7 @@ import { SEND_LIMITS, type SendLimit } from './authn/authn-error.ts'
 import type { Org } from './authn/org.ts'
 import type { User } from './authn/user.ts'
 import { LIFECYCLE_OPERATIONS, statusOf } from './authn/user-lifecycle.ts'
-import { type AuthnControl, nextUserCode } from './control.ts'
+import { type AuthnControl, nextUserCode, UndeliveredEvent } from './control.ts'
 import type { DeliveryFaults } from './delivery-faults.ts'
 import type { EventHook } from './event-hook.ts'
 import { InvalidFaultRule } from './fault-rules.ts'
@@ -211,10 +211,14 @@ const allowLocalPages: RequestHandler = (req, res, next) => {
   else next()
 }
 
-/** Control requests fail only because of their input: the response is always 400 with a message. */
+/**
+ * Control requests fail because of their input (400), or because the receiver of an event did not
+ * take it (502).
+ */
 const sendControlError: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
   if (error instanceof z.ZodError) res.status(400).json({ error: z.prettifyError(error) })
   else if (error instanceof InvalidFaultRule)
     res.status(400).json({ error: error.message, fields: error.fields })
+  else if (error instanceof UndeliveredEvent) res.status(502).json({ error: error.message })
   else res.status(400).json({ error: error instanceof Error ? error.message : 'invalid request' })
 }

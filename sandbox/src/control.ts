@@ -11,7 +11,7 @@ import type { Org, SignIn } from './authn/org.ts'
 import { beginStepUp, type StepUpStart } from './authn/step-up.ts'
 import type { PushAnswer } from './authn/transaction.ts'
 import type { User } from './authn/user.ts'
-import { changeLifecycle, type LifecycleOperation } from './authn/user-lifecycle.ts'
+import { changeLifecycle, type LifecycleOperation, statusOf } from './authn/user-lifecycle.ts'
 import type { Outbox } from './outbox.ts'
 
 /**
@@ -60,7 +60,8 @@ export type AuthnControl = {
   recoveryToken(login: string, recoveryType?: 'PASSWORD' | 'UNLOCK'): string
   /**
    * Changes the user as an administrator does, and sends the event. Resolves when the event hook
-   * has answered. Rejects if the user's status does not allow it.
+   * has answered. Rejects if the user's status does not allow it, and with `UndeliveredEvent` if
+   * the user is changed but a receiver did not take the event.
    */
   changeLifecycle(login: string, operation: LifecycleOperation): Promise<void>
   /**
@@ -72,6 +73,11 @@ export type AuthnControl = {
   tokensIssued(): string[]
   /** Expires all state tokens issued so far. */
   expireTransactions(): void
+}
+
+/** The change itself is done. */
+export class UndeliveredEvent extends Error {
+  override readonly name = 'UndeliveredEvent'
 }
 
 export function createAuthnControl(org: Org): AuthnControl {
@@ -138,7 +144,14 @@ export function createAuthnControl(org: Org): AuthnControl {
       org.recoveries.put(token, { user: user(login), recoveryType, relayState: undefined })
       return token
     },
-    changeLifecycle: async (login, operation) => changeLifecycle(org, user(login), operation),
+    async changeLifecycle(login, operation) {
+      const changed = user(login)
+      const problems = await changeLifecycle(org, changed, operation)
+      if (problems.length > 0)
+        throw new UndeliveredEvent(
+          `${operation}: ${changed.login} is ${statusOf(changed)}, but ${problems.join(', and ')}`,
+        )
+    },
     startStepUp(name, login, signInPage) {
       const app = signInPage === undefined ? findSpInitiatedApp(org, name) : findApp(org, name)
       return beginStepUp(org, {

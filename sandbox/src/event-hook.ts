@@ -1,7 +1,7 @@
 import { type RandomBytes, randomChallenge } from './authn/issued-tokens.ts'
 import type { User } from './authn/user.ts'
 import type { DeliveryFaults } from './delivery-faults.ts'
-import { createHookCalls, type EventHookAddress, type HookCall } from './hook-calls.ts'
+import { createHookCalls, type EventHookAddress, type HookCall, type Verification } from './hook-calls.ts'
 import {
   createOrgEvent,
   deliveryBody,
@@ -17,9 +17,11 @@ export type EventHook = {
   register(address: EventHookAddress): Promise<void>
   /**
    * Resolves when the delivery has ended, or at once if there is none or a fault delays it. Never
-   * rejects. The default actor is the user for what only users do, else an administrator.
+   * rejects: the result has a sentence for each receiver that did not take an event, unless a fault
+   * changed the secret. The default actor is the user for what only users do, else an
+   * administrator.
    */
-  send(eventType: OrgEventType, user: User, actor?: OrgEventActor): Promise<void>
+  send(eventType: OrgEventType, user: User, actor?: OrgEventActor): Promise<readonly string[]>
   /** A receiver beside it, of some types. It gets nothing until it is verified. */
   add(address: EventHookAddress, eventTypes: readonly string[]): AddedReceiver
   calls: readonly HookCall[]
@@ -39,7 +41,7 @@ type Receiver = {
   address: EventHookAddress
   /** Undefined: all. */
   eventTypes?: readonly string[]
-  verified: Promise<boolean> | undefined
+  verified: Promise<Verification> | undefined
 }
 
 /**
@@ -68,11 +70,11 @@ export function createEventHook({
   const receivers = () => [...(configured ? [configured] : []), ...added]
 
   /** A failure is not kept. */
-  async function isVerified(receiver: Receiver): Promise<boolean> {
+  async function verified(receiver: Receiver): Promise<Verification> {
     receiver.verified ??= verify(receiver.address, randomChallenge(random))
-    if (await receiver.verified) return true
-    receiver.verified = undefined
-    return false
+    const verification = await receiver.verified
+    if (!verification.isVerified) receiver.verified = undefined
+    return verification
   }
 
   function gets(receiver: Receiver, { eventType }: OrgEvent): boolean {
@@ -80,30 +82,41 @@ export function createEventHook({
     return receiver.verified !== undefined && receiver.eventTypes?.includes(eventType) === true
   }
 
-  const deliverEvent: Parameters<DeliveryFaults['apply']>[1] = async (event, fault) => {
-    for (const receiver of receivers().filter((each) => gets(each, event))) {
-      if (!(await isVerified(receiver))) continue
-      const { address } = receiver
-      const secret = fault === 'wrong-secret' ? `not ${address.secret}` : address.secret
-      const body = deliveryBody(event, { now, random, origin: originOf() })
-      await deliver({ ...address, secret }, event.eventType, body)
-    }
+  /** What went wrong, if something did. */
+  async function deliverTo(receiver: Receiver, event: OrgEvent, isSecretWrong: boolean) {
+    const { isVerified, answer: verificationAnswer } = await verified(receiver)
+    if (!isVerified)
+      return `was not sent, because its receiver did not return the challenge: ${verificationAnswer}`
+    const { address } = receiver
+    const secret = isSecretWrong ? `not ${address.secret}` : address.secret
+    const body = deliveryBody(event, { now, random, origin: originOf() })
+    const answer = await deliver({ ...address, secret }, event.eventType, body)
+    const isTaken = typeof answer === 'number' && answer < 300
+    return isTaken || isSecretWrong ? undefined : `was refused: ${answer}`
   }
 
   return {
     async register(address) {
       configured = { address, verified: undefined }
-      await isVerified(configured)
+      await verified(configured)
     },
     add(address, eventTypes) {
       const receiver: Receiver = { address, eventTypes, verified: undefined }
       added.add(receiver)
-      return { verify: () => isVerified(receiver), remove: () => added.delete(receiver) }
+      return { verify: async () => (await verified(receiver)).isVerified, remove: () => added.delete(receiver) }
     },
     async send(eventType, user, actor) {
       const event = createOrgEvent(eventType, user, { now, random }, actor)
       record(event)
-      if (receivers().length > 0) await faults.apply(event, deliverEvent)
+      const problems: string[] = []
+      if (receivers().length === 0) return problems
+      await faults.apply(event, async (delivered, fault) => {
+        for (const receiver of receivers().filter((each) => gets(each, delivered))) {
+          const problem = await deliverTo(receiver, delivered, fault === 'wrong-secret')
+          if (problem !== undefined) problems.push(`the event ${delivered.eventType} ${problem}`)
+        }
+      })
+      return problems
     },
     calls,
     clear() {

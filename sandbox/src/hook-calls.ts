@@ -1,5 +1,13 @@
-/** The secret is the value of the header `Authorization`. */
-export type EventHookAddress = { url: string; secret: string }
+export type EventHookAddress = {
+  url: string
+  /** The value of the header `Authorization`. */
+  secret: string
+  /** The value of `X-Forwarded-For`, for a receiver that wants it of the proxy in front. */
+  forwardedFor?: string
+}
+
+/** The sender's address as the receiver's proxy would name it: one that is for documentation. */
+export const SENDER = '203.0.113.1'
 
 /**
  * A verification or a delivery of this event, with an answer for each attempt. `at` is in
@@ -14,11 +22,16 @@ export type HookCalls = {
   /** The last 10,000, oldest first. Always the same array. */
   calls: readonly HookCall[]
   /** Whether the receiver returns the challenge. */
-  verify(address: EventHookAddress, challenge: string): Promise<boolean>
-  /** Never rejects. As at Okta, it is repeated once if there is no response or a 5xx. */
-  deliver(address: EventHookAddress, eventType: string, body: object): Promise<void>
+  verify(address: EventHookAddress, challenge: string): Promise<Verification>
+  /**
+   * The last answer. Never rejects. As at Okta, it is repeated once if there is no response or a
+   * 5xx.
+   */
+  deliver(address: EventHookAddress, eventType: string, body: object): Promise<HookAnswer>
   clear(): void
 }
+
+export type Verification = { isVerified: boolean; answer: HookAnswer }
 
 const MAX_CALLS = 10_000
 
@@ -34,27 +47,31 @@ export function createHookCalls({ now, timeoutMs }: { now: () => number; timeout
 
   return {
     calls,
-    async verify({ url, secret }, challenge) {
+    async verify(address, challenge) {
       const answers = record()
-      const headers = { authorization: secret, 'x-okta-verification-challenge': challenge }
-      const { answer, text } = await request(url, { headers }, timeoutMs)
+      const headers = { ...headersFor(address), 'x-okta-verification-challenge': challenge }
+      const { answer, text } = await request(address.url, { headers }, timeoutMs)
       answers.push(answer)
-      return verificationIn(text) === challenge
+      return { isVerified: verificationIn(text) === challenge, answer }
     },
-    async deliver({ url, secret }, eventType, body) {
+    async deliver(address, eventType, body) {
       const answers = record(eventType)
-      const headers = { authorization: secret, 'content-type': 'application/json' }
+      const headers = { ...headersFor(address), 'content-type': 'application/json' }
       const init = { method: 'POST', headers, body: JSON.stringify(body) }
-      for (let attempt = 1; attempt <= 2; attempt += 1) {
-        const { answer } = await request(url, init, timeoutMs)
+      for (let attempt = 1; ; attempt += 1) {
+        const { answer } = await request(address.url, init, timeoutMs)
         answers.push(answer)
-        if (typeof answer === 'number' && answer < 500) return
+        if (attempt === 2 || (typeof answer === 'number' && answer < 500)) return answer
       }
     },
     clear() {
       calls.length = 0
     },
   }
+}
+
+function headersFor({ secret, forwardedFor }: EventHookAddress): Record<string, string> {
+  return { authorization: secret, ...(forwardedFor && { 'x-forwarded-for': forwardedFor }) }
 }
 
 async function request(url: string, init: RequestInit, timeoutMs: number) {

@@ -56,7 +56,9 @@ test('an unverified receiver gets no event; each event tries the verification ag
     receiver.verifyWith(wrong)
     await eventHook.register(receiver.address)
   }
-  await client.sandbox.changeLifecycle('amelia.stone', 'suspend')
+  await expect(client.sandbox.changeLifecycle('amelia.stone', 'suspend')).rejects.toThrow(
+    'was not sent, because its receiver did not return the challenge: 200',
+  )
   expect(receiver.deliveries).toEqual([])
   expect(receiver.verifications).toHaveLength(4)
   expect(receiver.verifications[0]).toMatchObject({ authorization: receiver.address.secret })

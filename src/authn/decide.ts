@@ -1,6 +1,6 @@
 import { otherUsersSession, unknownHandle, upstreamUnavailable } from '../errors.ts'
 import { readError } from '../okta-errors.ts'
-import { presentSession } from '../session/present-session.ts'
+import { presentSession, sessionLinksAt } from '../session/present-session.ts'
 import { assessAnswer } from './assess-answer.ts'
 import {
   factorEnrolled,
@@ -306,7 +306,7 @@ function withSession(
 ): string {
   const { openedAtMs } = opens
   const times = { createdAtMs: openedAtMs, authenticatedAtMs: openedAtMs, lastSeenAtMs: openedAtMs }
-  const session = presentSession({ ...opens, ...times }, sessionLimits, publicOrigin)
+  const session = presentSession({ ...opens, ...times }, sessionLimits, sessionLinksAt(publicOrigin))
   return JSON.stringify({ ...shown, _embedded: { ...Object(shown._embedded), session } })
 }
 

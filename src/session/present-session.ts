@@ -16,22 +16,23 @@ export function presentSession(
     | 'binding'
   >,
   limits: SessionTimeLimits,
-  publicOrigin: string,
+  _links: SessionLinks,
 ) {
   const { publicId: id, userId, login, profile, amr, authenticatedAtMs } = session
   const authenticatedAt = new Date(authenticatedAtMs).toISOString()
   const { lastSeenAt: _, ...times } = formatTimes(session, limits)
   const deviceBound = session.binding !== undefined
   const status = 'ACTIVE'
-  const _links = linksAt(publicOrigin)
   return { id, userId, login, profile, status, ...times, authenticatedAt, amr, deviceBound, _links }
 }
+
+export type SessionLinks = ReturnType<typeof sessionLinksAt>
 
 /**
  * Okta's library makes functions of them: the result of `session.get()` has `refresh()` and
  * `user()`.
  */
-function linksAt(publicOrigin: string) {
+export function sessionLinksAt(publicOrigin: string) {
   const link = (path: string, ...allow: string[]) => ({ href: `${publicOrigin}${path}`, hints: { allow } })
   return {
     self: link('/api/v1/sessions/me', 'GET', 'DELETE'),

@@ -33,11 +33,14 @@ export function createSessionCookie({ masterKeys, sameSite, ...prefixes }: Sessi
 
   /** Of a request that has several, the first one whose signature is right. */
   const find = (req: IncomingMessage) => {
-    const present = readers.flatMap((reader) => {
-      const value = reader.valueIn(req)
-      return value === undefined ? [] : { name: reader.name, value }
-    })
-    return present.length < 2 ? present[0] : (present.find(({ value }) => readId(value)) ?? present[0])
+    let found: { readonly name: string; readonly value: string } | undefined
+    for (const { name: each, valueIn } of readers) {
+      const value = valueIn(req)
+      if (value === undefined) continue
+      if (found === undefined || (readId(found.value) === undefined && readId(value) !== undefined))
+        found = { name: each, value }
+    }
+    return found
   }
 
   return {

@@ -4,7 +4,7 @@ import { type Operations, type Route, routesOf } from '../http/route.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { BoundSessions } from './bound-sessions.ts'
-import { presentSession } from './present-session.ts'
+import { presentSession, sessionLinksAt } from './present-session.ts'
 import { auditFields, type IdentifiedSession, type Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { Sessions } from './sessions.ts'
@@ -58,7 +58,8 @@ export interface SessionRoutesOptions {
 /** The session of this browser. Reading it does not extend it. */
 export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
   const { sessions, deviceCookie, publicOrigin } = options
-  const present = (session: Session) => presentSession(session, sessions.limits, publicOrigin)
+  const links = sessionLinksAt(publicOrigin)
+  const present = (session: Session) => presentSession(session, sessions.limits, links)
 
   return routesOf(SESSION_OPERATIONS, {
     getSession(req, res) {

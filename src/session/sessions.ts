@@ -58,7 +58,7 @@ function createRequestSessions(options: RequestSessionsOptions, records: Session
    */
   const find = (req: Request) => {
     const found = findUnproved(req)
-    if (found === undefined) return undefined
+    if (found?.session.binding === undefined) return found
     req.isProved ??= isProved(found, boundSessions.evidenceIn(req), getRequestContext(req))
     return req.isProved ? found : undefined
   }

@@ -12,7 +12,7 @@ test('an audit line with a login, without a field, with a login as a hash or wit
     time: '2026-11-05T06:00:00.000Z',
     level: 'info',
     service: 'gatehouse',
-    version: '0.2.0',
+    version: '0.3.0',
     process: '0b5e3f7e-6c1d-4c5e-9a55-0d6b7a1f2c3d',
     sequence: 7,
     event: 'sign_in_started',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
@@ -167,5 +167,6 @@ async function writeRecords(underWay: UnderWay): Promise<void> {
     records[key] = (await client.type(key)) === 'hash' ? await client.hgetall(key) : await client.get(key)
   const issuedTokens = upstream.sandbox.tokensIssued()
   const fixture = { madeAtMs: Date.now(), issuedTokens, underWay, records }
+  mkdirSync('build', { recursive: true })
   writeFileSync('build/stored-records.json', `${JSON.stringify(fixture, null, 2)}\n`)
 }

@@ -8,18 +8,29 @@ import { Screen } from './parts/screen.tsx'
 import { Portal } from './portal/portal.tsx'
 import { Denied } from './sign-in/denied.tsx'
 import { SignIn } from './sign-in/sign-in.tsx'
+import type { Slots } from './slots.tsx'
 
-export function App() {
+export function App({ logo, help, terms }: Slots) {
   const { view, viewKey, message } = usePage()
   return (
     <>
-      <main>
-        <div id={MESSAGE_ID}>
-          <MessagePlace message={message} />
-        </div>
-        <Shown key={viewKey} view={view} />
-      </main>
-      <LanguageSwitch />
+      <div className={view.is === 'portal' ? 'card wide' : 'card'}>
+        {logo && <header className="logo">{logo}</header>}
+        <main>
+          <div id={MESSAGE_ID}>
+            <MessagePlace message={message} />
+          </div>
+          <Shown key={viewKey} view={view} />
+        </main>
+      </div>
+      <footer>
+        {(help || terms) && (
+          <p>
+            {help} {terms}
+          </p>
+        )}
+        <LanguageSwitch />
+      </footer>
     </>
   )
 }

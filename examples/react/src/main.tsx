@@ -2,12 +2,13 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { start } from './page.ts'
+import { SLOTS } from './slots.tsx'
 
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')
 createRoot(root).render(
   <StrictMode>
-    <App />
+    <App {...SLOTS} />
   </StrictMode>,
 )
 addEventListener('hashchange', () => void start()) // a link of an email, opened in this tab

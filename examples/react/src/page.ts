@@ -58,6 +58,13 @@ function replace(view: View, message?: Message): void {
   set({ view, viewKey: state.viewKey + 1, message })
 }
 
+/** Leaves the sign-in of this user, for another one's. */
+export async function signInAsOther(step: SignInStep): Promise<void> {
+  await step.cancel()
+  username.keep('')
+  await showFirst()
+}
+
 /** Leaves the step for a way back into the account. */
 export function showWayBack(first: 'forgot' | 'unlock'): void {
   replace({ is: 'sign-in', step: undefined, first })

@@ -67,7 +67,8 @@ const LIFECYCLE: Readonly<Record<LifecycleOperation, Lifecycle>> = {
 }
 
 /**
- * Changes the user and sends the event. Resolves when the event is delivered.
+ * Changes the user and sends the event. Resolves when the delivery has ended, with a sentence for
+ * each receiver that did not take the event: as at Okta, the user is changed all the same.
  *
  * @param sendsEmail whether the user gets the link of a reset
  * @throws if the user's status does not allow it
@@ -77,12 +78,12 @@ export async function changeLifecycle(
   user: User,
   operation: LifecycleOperation,
   sendsEmail = true,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { eventType, from, change } = LIFECYCLE[operation]
   const status = statusOf(user)
   if (from?.includes(status) === false) throw new Error(`${operation}: ${user.login} is ${status}`)
   change(org, user, sendsEmail)
-  await org.sendEvent(eventType, user)
+  return org.sendEvent(eventType, user)
 }
 
 export function statusOf({ adminStatus, activated, lockedOut, passwordExpired, config }: User): UserStatus {

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { Writable } from 'node:stream'
 import { createBrokerListener, problemsOf } from 'gatehouse/broker'
+import { SENDER } from '../hook-calls.ts'
 import { createSandbox } from '../sandbox.ts'
 import type { Sandbox, SandboxWithBroker } from './sandbox-api.ts'
 import {
@@ -68,7 +69,7 @@ async function start(options: RunOptions, onStop: OnStop) {
   const { close, ...upstreams } = await sandbox.listen({ authnPort: ports.authn, pamPort: ports.pam, host })
   onStop(close)
   const control = createSandboxControl({ sandbox, clock, reset })
-  const eventHook = options.eventHook ?? (brokerUrl === undefined ? undefined : newEventHook(brokerUrl))
+  const eventHook = eventHookOf(options, brokerUrl)
   if (settings && brokerUrl && eventHook) {
     const own = { PUBLIC_URL: brokerUrl, EVENT_HOOK_SECRET: eventHook.secret }
     broker = createBroker(settings, { own, config, upstreams, now: clock.now })
@@ -76,6 +77,12 @@ async function start(options: RunOptions, onStop: OnStop) {
   }
   if (eventHook) await sandbox.eventHook.register(eventHook)
   return brokerUrl === undefined ? { ...upstreams, control } : { ...upstreams, brokerUrl, control }
+}
+
+function eventHookOf({ eventHook, broker }: RunOptions, brokerUrl: string | undefined) {
+  // whether it trusts this process as a proxy is not known here
+  if (eventHook) return { ...eventHook, forwardedFor: SENDER }
+  return brokerUrl === undefined ? undefined : newEventHook(brokerUrl, Boolean(broker?.env.TRUST_PROXY))
 }
 
 /** Before there is a broker, 503. */

@@ -169,8 +169,9 @@ export interface SandboxControl {
   activationToken(login: string): string
   /**
    * Suspends an active person, as an administrator does. Like the methods below, it resolves when
-   * the receiver of the event has answered (with a broker: the person's sessions have ended), and
-   * rejects if the person's status does not allow it.
+   * the receiver of the event has answered (with a broker: the person's sessions have ended). It
+   * rejects if the person's status does not allow it, or if the receiver did not take the event:
+   * the message has the status, and the person is changed.
    */
   suspend(login: string): Promise<void>
   /** Makes a suspended person active again. */

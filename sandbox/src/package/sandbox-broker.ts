@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { createEmbeddedBroker, type EmbeddedBroker, type EmbeddedBrokerOptions } from 'gatehouse/broker'
-import type { EventHookAddress } from '../hook-calls.ts'
+import { type EventHookAddress, SENDER } from '../hook-calls.ts'
 import { parsePamConfig } from '../pam/pam-config.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
 
@@ -42,9 +42,16 @@ export function createSandboxBroker({
   }
 }
 
-/** The broker needs the secret as `EVENT_HOOK_SECRET`. */
-export function newEventHook(brokerUrl: string): EventHookAddress {
-  return { url: `${brokerUrl}/hooks/org-events`, secret: newSecret() }
+/**
+ * The broker needs the secret as `EVENT_HOOK_SECRET`. With `TRUST_PROXY`, it wants the sender's
+ * address of a proxy; without, it warns of such an address.
+ */
+export function newEventHook(brokerUrl: string, isBehindProxy = false): EventHookAddress {
+  return {
+    url: `${brokerUrl}/hooks/org-events`,
+    secret: newSecret(),
+    ...(isBehindProxy && { forwardedFor: SENDER }),
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { SENDER } from '../hook-calls.ts'
 import { createCaller } from './caller.ts'
 import { at, isRecord, type Json, listOf } from './json.ts'
 import type { Org, ProofUser } from './org.ts'
@@ -32,8 +33,6 @@ const EVENT_TYPES = [
 
 /** Of Gatehouse. */
 const HOOK_PATH = '/hooks/org-events'
-/** Of a range for documentation: Gatehouse wants an address from its proxy. */
-const SENDER = '203.0.113.1'
 
 /** Passes each delivery on to Gatehouse, and nothing else, and keeps its events. */
 export async function startEventHook(options: EventHookOptions): Promise<EventHook> {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { createGatehouse } from 'gatehouse-client'
 import { openBrowser } from 'gatehouse-test-support/browser'
-import { startEventReceiver } from 'gatehouse-test-support/event-receiver'
+import { type ReceiverAnswer, startEventReceiver } from 'gatehouse-test-support/event-receiver'
 import { freePort } from 'gatehouse-test-support/gatehouse'
 import { PASSWORD } from 'gatehouse-test-support/harness'
 import { openPage, type PortalPage } from 'gatehouse-test-support/portal-page'
@@ -128,8 +128,70 @@ test('each control of a user sends its event to the event hook, which answers be
     'user.lifecycle.deactivate',
   ]
   expect(receiver.eventTypes()).toEqual(sent)
+  // a receiver may trust this process as its proxy
+  expect(receiver.deliveries[0]?.headers['x-forwarded-for']).toBe('203.0.113.1')
   expect(control.eventHookCalls().map(({ eventType }) => eventType)).toEqual([undefined, ...sent])
   await expect(control.suspend(login)).rejects.toThrow('suspend: tomas.berg@example.test is DEPROVISIONED')
+  await stop()
+  await receiver.close()
+})
+
+test('behind TRUST_PROXY, the broker gets the events too', async () => {
+  const { brokerUrl, control, stop } = await startSandbox({
+    people: [{ login: 'neil@example.test', password: PASSWORD }],
+    broker: { env: { TRUST_PROXY: '127.0.0.0/8, ::1/128' } },
+  })
+  const proxyHeaders = { 'x-forwarded-for': '198.51.100.7' }
+  const page = await openPage({ visit: async () => openBrowser(brokerUrl, proxyHeaders) })
+  await page.signIn('neil')
+  expect(await page.session()).toBeDefined()
+  await control.suspend('neil')
+  expect(await page.session()).toBeUndefined()
+  await stop()
+})
+
+test('without TRUST_PROXY, the events name no forwarded address, about which the broker would warn', async () => {
+  const log: string[] = []
+  const { control, stop } = await startSandbox({ broker: { onLog: (line) => log.push(line) } })
+  await control.suspend('tomas.berg')
+  expect(control.eventHookCalls().at(-1)?.answers).toEqual([204])
+  expect(log.filter((line) => line.includes('untrusted_forwarded_for'))).toEqual([])
+  await stop()
+})
+
+test.each<[answers: ReceiverAnswer[], reason: string]>([
+  [[401], 'refused: 401'],
+  [[500, 503], 'refused: 503'],
+  [['cut', 'cut'], 'refused: no connection'],
+])('a control whose event gets %j rejects with "%s"', async (answers, reason) => {
+  const receiver = await startEventReceiver()
+  const { authnUrl, control, stop } = await startSandbox({ eventHook: receiver.address })
+  receiver.answerWith(...answers, ...answers)
+  const message = `suspend: tomas.berg@example.test is SUSPENDED, but the event user.lifecycle.suspend was ${reason}`
+  await expect(control.suspend('tomas.berg')).rejects.toThrow(message)
+  const path = '/sandbox/users/tomas.berg/lifecycle/clear_sessions'
+  const answer = await fetch(authnUrl + path, { method: 'POST' })
+  expect([answer.status, await answer.json()]).toEqual([
+    502,
+    { error: expect.stringContaining(`the event user.session.clear was ${reason}`) },
+  ])
+  await control.suspend('amelia.stone')
+  await stop()
+  await receiver.close()
+})
+
+test('a control whose event waits for the verification rejects with its answer; a delivery with a fault does not', async () => {
+  const receiver = await startEventReceiver()
+  receiver.verifyWith('no challenge')
+  const { control, stop } = await startSandbox({ eventHook: receiver.address })
+  await expect(control.suspend('tomas.berg')).rejects.toThrow(
+    'the event user.lifecycle.suspend was not sent, because its receiver did not return the challenge: 200',
+  )
+  receiver.verifyWith()
+  receiver.answerWith(401)
+  control.setFaults({ events: [{ kind: 'wrong-secret' }] })
+  await control.unsuspend('tomas.berg')
+  expect(receiver.eventTypes()).toEqual(['user.lifecycle.unsuspend'])
   await stop()
   await receiver.close()
 })

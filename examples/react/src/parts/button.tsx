@@ -5,7 +5,7 @@ interface ButtonProps {
   readonly onPress: () => Promise<void>
   /** For screen readers, if the label alone is not clear. */
   readonly description?: string
-  /** Looks like a link. */
+  /** Looks like a link, within a text. */
   readonly isLink?: boolean
 }
 

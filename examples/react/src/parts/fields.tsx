@@ -1,5 +1,6 @@
-import { type ComponentProps, useState } from 'react'
+import { type ComponentProps, useId, useState } from 'react'
 import { texts } from '../language/language.ts'
+import { Icon } from './icon.tsx'
 
 /** The page's message, which describes the fields. */
 export const MESSAGE_ID = 'message'
@@ -34,25 +35,36 @@ export function PasscodeField({ label }: { readonly label: string }) {
   )
 }
 
-interface PasswordFieldProps {
+interface PasswordFieldProps extends ComponentProps<'input'> {
   readonly name: string
   readonly label: string
   readonly which: 'current' | 'new'
 }
 
-export function PasswordField({ name, label, which }: PasswordFieldProps) {
+/** The button is not in the label: a click on the label goes to the field. */
+export function PasswordField({ label, which, ...input }: PasswordFieldProps) {
+  const id = useId()
   const [isShown, setIsShown] = useState(false)
   return (
     <>
-      <Field
-        name={name}
-        label={label}
-        type={isShown ? 'text' : 'password'}
-        autoComplete={`${which}-password`}
-      />
-      <button type="button" className="link" aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
-        {texts.showPassword}
-      </button>
+      <label htmlFor={id}>
+        <bdi>{label}</bdi>
+      </label>
+      <div className="password">
+        <input
+          id={id}
+          type={isShown ? 'text' : 'password'}
+          required
+          aria-describedby={MESSAGE_ID}
+          autoComplete={`${which}-password`}
+          dir="auto"
+          {...input}
+        />
+        <button type="button" aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+          <Icon name={isShown ? 'hide' : 'show'} />
+          <span className="unseen">{texts.showPassword}</span>
+        </button>
+      </div>
     </>
   )
 }

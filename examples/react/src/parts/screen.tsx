@@ -1,8 +1,14 @@
-import { type ReactNode, useEffect, useRef } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useRef } from 'react'
 import { texts } from '../language/language.ts'
+import { Icon, type IconName } from './icon.tsx'
+
+/** What each screen shows below its title: who is signing in. */
+export const BelowTitle = createContext<ReactNode>(null)
 
 interface ScreenProps {
   readonly title: ReactNode
+  /** Before the title. */
+  readonly icon?: IconName | undefined
   readonly children?: ReactNode
 }
 
@@ -10,7 +16,7 @@ interface ScreenProps {
  * One screen. The focus moves to the first empty field of its form, else to the submit button, else
  * to the title.
  */
-export function Screen({ title, children }: ScreenProps) {
+export function Screen({ title, icon, children }: ScreenProps) {
   const screen = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -23,9 +29,13 @@ export function Screen({ title, children }: ScreenProps) {
   }, [])
   return (
     <div ref={screen}>
-      <h1 ref={heading} tabIndex={-1}>
-        {title}
-      </h1>
+      <div className="title">
+        {icon && <Icon name={icon} />}
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+      </div>
+      {useContext(BelowTitle)}
       {children}
     </div>
   )

@@ -1,5 +1,6 @@
 import type { GroupPage } from 'gatehouse-client'
 import { listOf, texts } from '../language/language.ts'
+import { roleName } from './role-name.ts'
 
 interface GroupTableProps {
   readonly caption: string
@@ -24,7 +25,7 @@ export function GroupTable({ caption, groups, firstNew }: GroupTableProps) {
             <td {...(index === firstNew && { tabIndex: -1 })}>
               <bdi>{name}</bdi>
             </td>
-            <td>{listOf(roles) || texts.none}</td>
+            <td>{listOf(roles.map(roleName)) || texts.none}</td>
           </tr>
         ))}
       </tbody>

@@ -1,9 +1,10 @@
 import type { Access } from 'gatehouse-client'
 import { gatehouse } from '../gatehouse.ts'
-import { fill, fillText } from '../language/fill.ts'
+import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
 import { MessagePlace } from '../parts/message-box.tsx'
 import { GroupTable } from './group-table.tsx'
+import { roleName } from './role-name.ts'
 import { Time } from './time.tsx'
 import { useLoaded } from './use-loaded.ts'
 
@@ -21,13 +22,12 @@ export function OwnAccess() {
 function RolesAndGroups({ access }: { readonly access: Access }) {
   const { groups, roles, maximalRoles, unknownRoles, meta } = access
   const strongest = new Set<string>(maximalRoles)
-  const unknown = unknownRoles.map((role) => fillText(texts.unknownRole, { role }))
   return (
     <>
       <ul className="tags">
-        {[...roles, ...unknown].map((role) => (
+        {[...roles, ...unknownRoles].map((role) => (
           <li key={role} className={strongest.has(role) ? 'strong' : undefined} dir="auto">
-            {role}
+            {roleName(role)}
           </li>
         ))}
       </ul>

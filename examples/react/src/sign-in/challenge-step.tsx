@@ -1,6 +1,7 @@
 import type * as client from 'gatehouse-client'
 import { type Next, show } from '../page.ts'
 import { Form } from '../parts/form.tsx'
+import type { IconName } from '../parts/icon.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { Ways } from './ways.tsx'
 
@@ -11,6 +12,7 @@ export interface ChallengeProps {
   readonly step: ChallengeStep
   readonly factor: client.Factor
   readonly title: string
+  readonly icon: IconName
 }
 
 interface AgainProps {

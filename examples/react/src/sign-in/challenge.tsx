@@ -1,11 +1,13 @@
+import type { Factor } from 'gatehouse-client'
 import type { ReactNode } from 'react'
+import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
 import { show } from '../page.ts'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { Again, type ChallengeProps, type ChallengeStep, submitOf } from './challenge-step.tsx'
 import { DuoScreen } from './duo.tsx'
-import { kindOf, nameOf, ProofField } from './factors.tsx'
+import { detailOf, kindOf, nameOf, ProofField } from './factors.tsx'
 import { OtherProvider } from './other-provider.tsx'
 import { PhoneScreen } from './phone.tsx'
 import { proofOf } from './proof.tsx'
@@ -30,7 +32,7 @@ export function Challenge({ step }: { readonly step: ChallengeStep }): ReactNode
       </Explanation>
     )
 
-  const props = { step, factor, title: nameOf(factor, isNew ? 'enroll' : 'verify') }
+  const props = { step, factor, title: nameOf(factor), icon: kind.icon }
   if (step.next === 'redirect') return <OtherProvider {...props} step={step} />
   if (kind.answeredBy === 'key') return <SecurityKey {...props} />
   if (kind.answeredBy === 'duo') return <DuoScreen {...props} />
@@ -38,12 +40,14 @@ export function Challenge({ step }: { readonly step: ChallengeStep }): ReactNode
   return <EnterCode {...props} isSent={kind.send !== undefined} />
 }
 
-function EnterCode({ step, factor, title, isSent }: ChallengeProps & { readonly isSent: boolean }) {
+function EnterCode({ step, factor, title, icon, isSent }: ChallengeProps & { readonly isSent: boolean }) {
   const submit = submitOf(step)
   if (!submit) return <UnknownStepScreen step={step} />
   return (
-    <Screen title={title}>
-      {isSent && <p>{texts.codeSent}</p>}
+    <Screen title={title} icon={icon}>
+      <p>
+        {isSent ? sentTo(factor) : detailOf(factor, step.status === 'MFA_CHALLENGE' ? 'verify' : 'enroll')}
+      </p>
       <QrCode step={step} factor={factor} />
       <Form
         submit={texts.continue}
@@ -54,4 +58,10 @@ function EnterCode({ step, factor, title, isSent }: ChallengeProps & { readonly 
       </Form>
     </Screen>
   )
+}
+
+function sentTo({ profile = {} }: Factor): ReactNode {
+  if ('phoneNumber' in profile) return fill(texts.sentTo, { to: profile.phoneNumber })
+  if ('email' in profile) return fill(texts.sentTo, { to: profile.email })
+  return texts.codeSent
 }

@@ -5,6 +5,8 @@ import { show } from '../page.ts'
 import { Checkbox, HiddenUsername, PasswordField } from '../parts/fields.tsx'
 import { Form, type Values } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
+import { type CheckedRule, NewPasswordField } from './new-password-field.tsx'
+import { isMet } from './password-check.ts'
 import { Ways } from './ways.tsx'
 
 type PasswordStep = PasswordExpired | PasswordWarn | PasswordReset
@@ -36,7 +38,6 @@ function ChangeForm({ step }: { readonly step: FormStep }) {
   const { user } = step.answer._embedded
   return (
     <Screen title={titleOf(step)}>
-      <PasswordRules step={step} />
       <Form
         submit={texts.changePassword}
         onSubmit={(values) => show(change(step, values))}
@@ -46,7 +47,7 @@ function ChangeForm({ step }: { readonly step: FormStep }) {
         {step.status !== 'PASSWORD_RESET' && (
           <PasswordField name="oldPassword" label={texts.currentPassword} which="current" />
         )}
-        <PasswordField name="newPassword" label={texts.newPassword} which="new" />
+        <NewPasswordField rules={rulesFor(step)} />
         <Checkbox name="revokeSessions" label={texts.signOutElsewhere} isChecked={isForgotten(step)} />
       </Form>
     </Screen>
@@ -78,17 +79,9 @@ function titleOf(step: PasswordStep): string {
   return fillText(texts.passwordExpires, { when })
 }
 
-function PasswordRules({ step }: { readonly step: PasswordStep }) {
-  const rules = messages.describePasswordPolicy(step.answer._embedded.policy)
-  if (rules.length === 0) return null
-  return (
-    <>
-      <p>{texts.passwordNeeds}</p>
-      <ul>
-        {rules.map(({ key, text }) => (
-          <li key={key}>{text}</li>
-        ))}
-      </ul>
-    </>
-  )
+function rulesFor({ answer }: FormStep): CheckedRule[] {
+  const { user, policy } = answer._embedded
+  return messages
+    .describePasswordPolicy(policy)
+    .map((rule) => ({ ...rule, isMetBy: (password) => isMet(rule, password, user.profile ?? {}) }))
 }

@@ -5,7 +5,8 @@ import { show } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { beginsAtOnce, kindOf, nameOf, ProofField } from './factors.tsx'
+import { FactorChoice } from './factor-choice.tsx'
+import { beginsAtOnce, detailOf, kindOf, nameOf, ProofField } from './factors.tsx'
 import { optionsOf, proofOf, RememberBox } from './proof.tsx'
 import { Cancel, Explanation, UnknownStepScreen, Ways } from './ways.tsx'
 
@@ -29,16 +30,17 @@ export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
   }
   return (
     <Screen title={texts.chooseFactor}>
-      <div className="actions choices">
+      <div className="choices">
         {known.map((factor) => (
-          <Button
+          <FactorChoice
             key={factor.id}
-            label={nameOf(factor, 'verify')}
+            factor={factor}
+            use="verify"
             onPress={async () => (beginsAtOnce(step, factor) ? show(step.verify(factor)) : choose(factor))}
           />
         ))}
       </div>
-      <div className="actions">
+      <div className="actions quiet">
         <Ways step={step} />
       </div>
     </Screen>
@@ -53,11 +55,13 @@ interface VerifyProps {
 
 /** Asks for the proof, or offers to send a challenge: nothing reaches a phone unasked. */
 function Verify({ step, factor, ways }: VerifyProps) {
-  const { send, cannotVerify } = kindOf(factor) ?? {}
+  const { icon, send, cannotVerify } = kindOf(factor) ?? {}
   if (cannotVerify) return <Explanation {...cannotVerify}>{ways}</Explanation>
   const { user, policy } = step.answer._embedded
+  const detail = detailOf(factor, 'verify')
   return (
-    <Screen title={nameOf(factor, 'verify')}>
+    <Screen title={nameOf(factor)} icon={icon}>
+      {detail && <p dir="auto">{detail}</p>}
       <Form
         submit={send ?? texts.continue}
         onSubmit={(values) =>

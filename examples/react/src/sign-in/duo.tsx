@@ -35,10 +35,10 @@ function Frame({ step, duo, url }: FrameProps) {
     return pollForChange(step, signal, 1000)
   })
   return (
-    <Screen title="Duo">
+    <Screen title="Duo" icon="shield">
       <p>{texts.approveInDuo}</p>
       <iframe ref={frame} src={url.href} title="Duo" className="frame" />
-      <div className="actions">
+      <div className="actions quiet">
         <Button label={texts.tryAgain} onPress={() => show(step)} />
         <Ways step={step} />
       </div>

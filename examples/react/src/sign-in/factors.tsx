@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { fillText } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
 import { Checkbox, CodeField, Field, HiddenUsername, PasscodeField, PasswordField } from '../parts/fields.tsx'
+import type { IconName } from '../parts/icon.tsx'
 
 interface Explained {
   readonly title: string
@@ -11,6 +12,7 @@ interface Explained {
 
 /** How the page treats a factor type. */
 interface Kind {
+  readonly icon: IconName
   /** The label of the button that requests the challenge, such as a message. */
   readonly send?: string
   /**
@@ -50,22 +52,25 @@ const FASTPASS = { title: texts.fastPassTitle, text: texts.fastPassText }
 type Name = keyof typeof texts.factors
 
 const KINDS: Readonly<Record<Name, Kind>> = {
-  question: { ask: <Field name="answer" label={texts.yourAnswer} /> },
-  password: { ask: <PasswordField name="password" label={texts.newPassword} which="new" /> },
-  'token:software:totp': {},
-  'token:software:totp OKTA': {},
-  'token:hotp': { cannotEnroll: { title: texts.tokenTitle, text: texts.tokenText } },
-  'token:hardware': { code: HARDWARE_CODE, ask: withSerialNumber(HARDWARE_CODE) },
-  token: { code: PASSCODE, ask: withSerialNumber(PASSCODE) },
-  sms: { send: texts.sendCode, ask: PHONE },
-  call: { send: texts.callMe, ask: PHONE },
-  email: { send: texts.sendCode },
-  push: { send: texts.sendRequest, answeredBy: 'phone' },
-  webauthn: { isAtOnce: true, answeredBy: 'key' },
-  signed_nonce: { cannotVerify: FASTPASS, cannotEnroll: FASTPASS },
-  u2f: { cannotVerify: U2F, cannotEnroll: U2F },
-  web: { isAtOnce: true, answeredBy: 'duo' },
-  claims_provider: { send: texts.continue, isAtOnce: true, leavesPage: true },
+  question: { icon: 'question', ask: <Field name="answer" label={texts.yourAnswer} /> },
+  password: {
+    icon: 'lock',
+    ask: <PasswordField name="password" label={texts.newPassword} which="new" />,
+  },
+  'token:software:totp': { icon: 'clock' },
+  'token:software:totp OKTA': { icon: 'clock' },
+  'token:hotp': { icon: 'token', cannotEnroll: { title: texts.tokenTitle, text: texts.tokenText } },
+  'token:hardware': { icon: 'token', code: HARDWARE_CODE, ask: withSerialNumber(HARDWARE_CODE) },
+  token: { icon: 'token', code: PASSCODE, ask: withSerialNumber(PASSCODE) },
+  sms: { icon: 'message', send: texts.sendCode, ask: PHONE },
+  call: { icon: 'call', send: texts.callMe, ask: PHONE },
+  email: { icon: 'mail', send: texts.sendCode },
+  push: { icon: 'phone', send: texts.sendRequest, answeredBy: 'phone' },
+  webauthn: { icon: 'key', isAtOnce: true, answeredBy: 'key' },
+  signed_nonce: { icon: 'shield', cannotVerify: FASTPASS, cannotEnroll: FASTPASS },
+  u2f: { icon: 'key', cannotVerify: U2F, cannotEnroll: U2F },
+  web: { icon: 'shield', isAtOnce: true, answeredBy: 'duo' },
+  claims_provider: { icon: 'leave', send: texts.continue, isAtOnce: true, leavesPage: true },
 }
 
 function withSerialNumber(code: ReactNode): ReactNode {
@@ -106,10 +111,22 @@ export function kindOf(factor: Factor): Kind | undefined {
   return name && KINDS[name]
 }
 
-export function nameOf(factor: Factor, use: 'verify' | 'enroll'): string {
+export function nameOf(factor: Factor): string {
   const name = nameInTables(factor)
-  const { profile, provider, vendorName } = factor
-  return name ? fillText(texts.factors[name][use], { provider, vendorName, ...profile }) : factor.factorType
+  return name ? fillText(texts.factors[name].name, valuesOf(factor)) : factor.factorType
+}
+
+/** What tells it from others of its type, or how it is used. May be empty. */
+export function detailOf(factor: Factor, use: 'verify' | 'enroll'): string {
+  const name = nameInTables(factor)
+  return name ? fillText(texts.factors[name][use], valuesOf(factor)).trim() : ''
+}
+
+/** The products of the token makers whom Okta names. */
+const PRODUCTS: Readonly<Record<string, string>> = { RSA: 'RSA SecurID', SYMANTEC: 'Symantec VIP' }
+
+function valuesOf({ profile, provider = '', vendorName }: Factor) {
+  return { provider: PRODUCTS[provider] ?? provider, vendorName, ...profile }
 }
 
 /** The challenge of the only factor, if it begins at once. */

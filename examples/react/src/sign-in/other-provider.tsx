@@ -13,11 +13,11 @@ interface OtherProviderProps extends ChallengeProps {
  * The user comes back to this page, which then resumes the sign-in. After a refusal, only the other
  * moves are offered.
  */
-export function OtherProvider({ step, title }: OtherProviderProps) {
+export function OtherProvider({ step, title, icon }: OtherProviderProps) {
   const { answer, redirectUrl, result } = step
   if (result === 'FAILED')
     return (
-      <Screen title={title}>
+      <Screen title={title} icon={icon}>
         {'factorResultMessage' in answer && <p dir="auto">{answer.factorResultMessage}</p>}
         <div className="actions">
           <Ways step={step} />
@@ -25,7 +25,7 @@ export function OtherProvider({ step, title }: OtherProviderProps) {
       </Screen>
     )
   return (
-    <Screen title={title}>
+    <Screen title={title} icon={icon}>
       <p>{texts.otherPage}</p>
       <Form
         submit={texts.continue}

@@ -13,8 +13,8 @@ import { UnknownStepScreen, Ways } from './ways.tsx'
  * While Okta answers WAITING, the step can be polled. After a rejection or timeout, the user can
  * request another push.
  */
-export function PhoneScreen({ step, factor, title }: ChallengeProps) {
-  if (step.next === 'poll') return <Waiting step={step} factor={factor} title={title} />
+export function PhoneScreen({ step, ...shown }: ChallengeProps) {
+  if (step.next === 'poll') return <Waiting step={step} {...shown} />
   const again = step.status === 'MFA_CHALLENGE' ? (step.resend ?? submitOf(step)) : undefined
   if (!again) return <UnknownStepScreen step={step} />
   return (
@@ -26,11 +26,11 @@ interface WaitingProps extends ChallengeProps {
   readonly step: ChallengeStep & { readonly next: 'poll' }
 }
 
-function Waiting({ step, factor, title }: WaitingProps) {
+function Waiting({ step, factor, title, icon }: WaitingProps) {
   const number = numberOf(step)
   useNextStep((signal) => pollForChange(step, signal))
   return (
-    <Screen title={step.status === 'MFA_CHALLENGE' ? texts.lookAtPhone : title}>
+    <Screen title={step.status === 'MFA_CHALLENGE' ? texts.lookAtPhone : title} icon={icon}>
       <QrCode step={step} factor={factor} />
       {number !== undefined && (
         <>
@@ -38,10 +38,10 @@ function Waiting({ step, factor, title }: WaitingProps) {
           <p className="number">{number}</p>
         </>
       )}
-      <p>{texts.continuesByItself}</p>
       <p className="waiting">{texts.waitingForPhone}</p>
+      <p className="soft">{texts.continuesByItself}</p>
       <SendLink step={step} factor={factor} />
-      <div className="actions">
+      <div className="actions quiet">
         <Ways step={step} />
       </div>
     </Screen>
@@ -55,7 +55,7 @@ function SendLink({ step, factor }: Pick<ChallengeProps, 'step' | 'factor'>) {
   const { sendLink } = step
   const ways = links.map(({ name }) => name)
   return (
-    <div className="actions choices">
+    <div className="actions">
       {ways.includes('email') && (
         <Button label={texts.linkByEmail} onPress={() => show(sendLink('email'), texts.linkSent)} />
       )}

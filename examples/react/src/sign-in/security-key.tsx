@@ -11,7 +11,7 @@ import { UnknownStepScreen, Ways } from './ways.tsx'
 
 const OPTIONS = { rpId: RELYING_PARTY_ID }
 
-export function SecurityKey({ step, title }: ChallengeProps) {
+export function SecurityKey({ step, title, icon }: ChallengeProps) {
   const isNew = step.status === 'MFA_ENROLL_ACTIVATE'
   const submit = submitOf(step)
   if (!submit) return <UnknownStepScreen step={step} />
@@ -25,7 +25,7 @@ export function SecurityKey({ step, title }: ChallengeProps) {
   }
 
   return (
-    <Screen title={title}>
+    <Screen title={title} icon={icon}>
       <p>{texts.touchKey}</p>
       <Form
         submit={isNew ? texts.registerKey : texts.useKey}

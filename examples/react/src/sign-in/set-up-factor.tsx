@@ -1,13 +1,14 @@
 import type { Factor, MfaEnroll, SecurityQuestion } from 'gatehouse-client'
 import { useState } from 'react'
-import { fill, fillText } from '../language/fill.ts'
+import { fill } from '../language/fill.ts'
 import { listOf, texts } from '../language/language.ts'
 import { show } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { HiddenUsername, Select } from '../parts/fields.tsx'
 import { Form, type Values } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { kindOf, nameOf } from './factors.tsx'
+import { FactorChoice } from './factor-choice.tsx'
+import { detailOf, kindOf, nameOf } from './factors.tsx'
 import { Cancel, Explanation, UnknownStepScreen, Ways } from './ways.tsx'
 
 interface Chosen {
@@ -25,16 +26,17 @@ export function SetUpFactor({ step }: { readonly step: MfaEnroll }) {
   const ready = step.factors.filter(({ status }) => status === 'ACTIVE')
   const offered = step.factors.filter((factor) => kindOf(factor) && factor._links?.enroll)
   if (ready.length === 0 && offered.length === 0) return <NothingToSetUp step={step} />
-  const names = listOf(ready.map((factor) => nameOf(factor, 'enroll')))
+  const names = listOf(ready.map(nameOf))
   return (
     <Screen title={texts.setUpFactor}>
       <p>{names ? fill(texts.setUp, { names }) : texts.chooseOne}</p>
       {names && offered.length > 0 && <p>{skip ? texts.setUpMoreOrFinish : texts.setUpMore}</p>}
-      <div className="actions choices">
+      <div className="choices">
         {offered.map((factor) => (
-          <Button
+          <FactorChoice
             key={`${factor.factorType} ${factor.provider} ${factor.vendorName}`}
-            label={labelOf(factor)}
+            factor={factor}
+            use="enroll"
             onPress={() => begin(step, factor, choose)}
           />
         ))}
@@ -42,7 +44,7 @@ export function SetUpFactor({ step }: { readonly step: MfaEnroll }) {
       {names && skip ? (
         <Form submit={texts.finish} onSubmit={() => show(skip())} more={<Ways step={step} except="skip" />} />
       ) : (
-        <div className="actions">
+        <div className="actions quiet">
           <Ways step={step} />
         </div>
       )}
@@ -65,11 +67,6 @@ async function begin(step: MfaEnroll, factor: Factor, choose: (chosen: Chosen) =
   choose({ factor, questions: factor._links?.questions ? await step.questions(factor) : [] })
 }
 
-function labelOf(factor: Factor): string {
-  const label = nameOf(factor, 'enroll')
-  return factor.enrollment === 'REQUIRED' ? fillText(texts.required, { label }) : label
-}
-
 interface DetailsProps {
   readonly step: MfaEnroll
   readonly chosen: Chosen
@@ -78,7 +75,7 @@ interface DetailsProps {
 
 /** The fields of the chosen factor. */
 function Details({ step, chosen: { factor, questions }, onBack }: DetailsProps) {
-  const { ask, cannotEnroll } = kindOf(factor) ?? {}
+  const { icon, ask, cannotEnroll } = kindOf(factor) ?? {}
   const ways = (
     <>
       <Button label={texts.back} onPress={async () => onBack()} />
@@ -88,7 +85,8 @@ function Details({ step, chosen: { factor, questions }, onBack }: DetailsProps) 
   if (cannotEnroll) return <Explanation {...cannotEnroll}>{ways}</Explanation>
   const options = questions.map(({ question, questionText }) => [question, questionText] as const)
   return (
-    <Screen title={nameOf(factor, 'enroll')}>
+    <Screen title={nameOf(factor)} icon={icon}>
+      <p>{detailOf(factor, 'enroll')}</p>
       <Form submit={texts.continue} onSubmit={(values) => show(enroll(step, factor, values))} more={ways}>
         {factor.factorType === 'password' && (
           <HiddenUsername login={step.answer._embedded.user?.profile?.login} />

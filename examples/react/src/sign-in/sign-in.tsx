@@ -2,7 +2,7 @@ import type { SignInStep, UnknownStep } from 'gatehouse-client'
 import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
 import type { FirstScreen, Next } from '../page.ts'
-import { Screen } from '../parts/screen.tsx'
+import { BelowTitle, Screen } from '../parts/screen.tsx'
 import { Challenge } from './challenge.tsx'
 import { ChangePassword } from './change-password.tsx'
 import { ChooseFactor } from './choose-factor.tsx'
@@ -11,18 +11,27 @@ import { LockedOut, RecoveryChallenge, RecoveryQuestion } from './recovery.tsx'
 import { SetUpFactor } from './set-up-factor.tsx'
 import { Start } from './start.tsx'
 import { UnknownStepScreen, Ways } from './ways.tsx'
+import { Who } from './who.tsx'
 
 interface SignInProps {
   readonly step: Next
   readonly first: FirstScreen | undefined
 }
 
+export function SignIn({ step, first }: SignInProps) {
+  if (step === undefined) return <Start first={first} />
+  return (
+    <BelowTitle value={<Who step={step} />}>
+      <StepScreen step={step} />
+    </BelowTitle>
+  )
+}
+
 /**
  * The screen of a step. The compiler refuses a missing status: only one that the client does not
  * know may reach the end.
  */
-export function SignIn({ step, first }: SignInProps) {
-  if (step === undefined) return <Start first={first} />
+function StepScreen({ step }: { readonly step: SignInStep }) {
   switch (step.status) {
     case 'UNAUTHENTICATED': {
       const app = step.answer._embedded.target?.label ?? texts.theApp

@@ -35,7 +35,7 @@ export function Start({ first }: { readonly first: FirstScreen | undefined }) {
         signIn={gatehouse.signIn}
         more={first === 'again' && <Button label={texts.cancel} onPress={stay} />}
       />
-      <div className="actions">
+      <div className="actions quiet">
         <Button isLink label={texts.forgotPassword} onPress={async () => choose('forgot')} />
         <Button isLink label={texts.unlockAccount} onPress={async () => choose('unlock')} />
       </div>
