@@ -37,6 +37,7 @@ export interface AppOptions
   /** Whether PUBLIC_URL is https. */
   readonly secure: boolean
   readonly allowedOrigins: readonly string[]
+  readonly allowedHeaders: readonly string[]
   readonly isTrustedProxy: IsTrustedProxy
   readonly maxRequestsInFlight: number
   readonly authn: AuthnRoutesOptions
@@ -83,6 +84,7 @@ export function createGuards(options: AppOptions): readonly Row[] {
   const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, secure, log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
+    headers: options.allowedHeaders,
     sessionCookie: options.sessionCookie,
     log,
     metrics,

@@ -200,6 +200,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       publicOrigin: publicUrl.origin,
       secure,
       allowedOrigins: config.allowedOrigins,
+      allowedHeaders: config.allowedHeaders,
       isTrustedProxy: createTrustedProxies(config.trustProxy),
       doctorProbes: {
         signer: createSigner(masterKeys, 'doctor-probe'),

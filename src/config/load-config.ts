@@ -44,6 +44,8 @@ function configOf(values: Values) {
     publicUrl: { origin, secure: origin.startsWith('https:') },
     /** As browsers write them (lower case, no default port), without that of `PUBLIC_URL`. */
     allowedOrigins: values.ALLOWED_ORIGINS.filter((allowed) => allowed !== origin),
+    /** What pages of these origins may send beside the headers of sign-in pages, in lower case. */
+    allowedHeaders: values.ALLOWED_HEADERS,
     listen: { port: values.PORT, host: values.HOST },
     ops: { port: values.OPS_PORT, host: values.OPS_HOST, tokens: createSecret(opsTokensOf(values)) },
     trustProxy: values.TRUST_PROXY,

@@ -16,6 +16,9 @@ const url = (form: string, ...without: Part[]) => {
 
 const isHttpsOrLoopback = ({ protocol, hostname }: URL) =>
   protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+/** Browsers look up no name below localhost; the system of the broker might (RFC 6761 §6.3). */
+const isHttpsOrLoopbackInBrowsers = (found: URL) =>
+  isHttpsOrLoopback(found) || found.hostname.endsWith('.localhost')
 const LOOPBACK = 'must be https; plain http only on loopback'
 const isNoExample = ({ hostname }: URL) => !/^your-[a-z.]+\.example\.net$/.test(hostname)
 const EXAMPLE = 'is still the placeholder of the example'
@@ -23,16 +26,18 @@ const pathOf = ({ pathname }: URL) => pathname.replace(/\/$/, '')
 const withoutSlash = (found: URL) => found.origin + pathOf(found)
 
 const BASE = ['username', 'password', 'search', 'hash'] as const
-const origin = url('an origin only: scheme, host and port', ...BASE, 'pathname').refine(
-  isHttpsOrLoopback,
-  LOOPBACK,
-)
+const anyOrigin = url('an origin only: scheme, host and port', ...BASE, 'pathname')
 const anyBase = url('a URL without user name, query and fragment', ...BASE)
-const base = anyBase.refine(isHttpsOrLoopback, LOOPBACK)
 
-export const publicOrigin = origin.transform(withoutSlash)
-export const upstreamOrigin = origin.refine(isNoExample, EXAMPLE).transform(withoutSlash)
-export const upstreamBaseUrl = base.refine(isNoExample, EXAMPLE).transform(withoutSlash)
+export const publicOrigin = anyOrigin.refine(isHttpsOrLoopbackInBrowsers, LOOPBACK).transform(withoutSlash)
+export const upstreamOrigin = anyOrigin
+  .refine(isHttpsOrLoopback, LOOPBACK)
+  .refine(isNoExample, EXAMPLE)
+  .transform(withoutSlash)
+export const upstreamBaseUrl = anyBase
+  .refine(isHttpsOrLoopback, LOOPBACK)
+  .refine(isNoExample, EXAMPLE)
+  .transform(withoutSlash)
 
 /** Plain http is allowed: a collector is usually on the same host or network. */
 export const collectorUrl = anyBase.transform(withoutSlash)
@@ -42,7 +47,7 @@ export const collectorUrl = anyBase.transform(withoutSlash)
  * or one below it. The path begins with a slash, and ends with one only if it is the root. Compare
  * whole segments.
  */
-export const redirectPrefix = base.transform((found) => ({
+export const redirectPrefix = anyBase.refine(isHttpsOrLoopbackInBrowsers, LOOPBACK).transform((found) => ({
   origin: found.origin,
   pathPrefix: pathOf(found) || '/',
 }))

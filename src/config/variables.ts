@@ -50,6 +50,12 @@ function isNetworkAddress(text: string): boolean {
   return family.networkAddressFromCIDR(text).toString() === address.toString()
 }
 
+/** No wildcard: with credentials, browsers take it as a name. Tokens of backends stay there. */
+const headerOfPages = matching(
+  /^(?!authorization$)[a-z0-9_-]+$/i,
+  'must be the name of a header, such as traceparent, and not Authorization',
+).toLowerCase()
+
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio']
 
 /**
@@ -72,6 +78,7 @@ export const VARIABLES = z.object({
   OPS_TOKEN: secret(secrets.longSecret).optional(),
 
   ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
+  ALLOWED_HEADERS: listOf(headerOfPages).default([]),
   SIGN_IN_URL: url.pageUrl.optional(),
   RETURN_TO: listOf(url.redirectPrefix).default([]),
   /** No number of hops: a client on a shorter path could forge its address. */

@@ -9,6 +9,8 @@ import { getRequestContext, type Telemetry } from './request-context.ts'
 export interface CrossSiteOptions extends Telemetry {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
   readonly origins: readonly string[]
+  /** ALLOWED_HEADERS. */
+  readonly headers: readonly string[]
   readonly sessionCookie: { readonly isPresent: (req: IncomingMessage) => boolean }
 }
 
@@ -38,7 +40,7 @@ export function createCrossSiteRules(options: CrossSiteOptions) {
   }
 
   return {
-    allowOrigins: allowOrigins(origins, warnOfOrigin),
+    allowOrigins: allowOrigins(options, warnOfOrigin),
     /**
      * Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body
      * is read.
@@ -70,8 +72,12 @@ const OWN_SITE = new Set<unknown>(['same-origin', 'none'])
 const SAME_SITE = new Set<unknown>([...OWN_SITE, 'same-site'])
 
 /** CORS with credentials for exactly the listed origins (ASVS 3.4.2). */
-function allowOrigins(origins: readonly string[], warnOfOrigin: (req: Request) => void): RequestHandler {
-  const permit = cors({ ...CORS, origin: [...origins] })
+function allowOrigins(
+  { origins, headers }: CrossSiteOptions,
+  warnOfOrigin: (req: Request) => void,
+): RequestHandler {
+  const allowedHeaders = [...CORS.allowedHeaders, ...headers]
+  const permit = cors({ ...CORS, allowedHeaders, origin: [...origins] })
   return function allowOrigins(req, res, next) {
     const isPreflight = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
     res.setHeader('Vary', 'Origin, Sec-Fetch-Site')

@@ -50,6 +50,7 @@ test('each variable sets its part of the configuration', () => {
     OPS_TOKENS: `helpdesk:${NAMED_TOKEN}`,
     OPS_TOKEN: 'an-ops-token-of-some-length',
     ALLOWED_ORIGINS: 'https://app.example.com,https://portal.example.com',
+    ALLOWED_HEADERS: 'Traceparent',
     SIGN_IN_URL: 'https://app.example.com/#/login',
     TRUST_PROXY: '10.0.0.0/8',
     AUTHN_API_TOKEN: 'current',
@@ -77,6 +78,7 @@ test('each variable sets its part of the configuration', () => {
     listen: { port: 0 },
     ops: { port: 9000, host: '::1' },
     allowedOrigins: ['https://app.example.com'],
+    allowedHeaders: ['traceparent'],
     signInUrl: 'https://app.example.com/#/login',
     trustProxy: ['10.0.0.0/8'],
     authn: {

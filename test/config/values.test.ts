@@ -74,7 +74,7 @@ const uuid = '0f3b0c6e-7b8e-4b0a-9e53-0d3b8f0a1c2d'
 const [ONE, TWO] = [Buffer.alloc(32, 'ab'), Buffer.from(`${'fb'.repeat(31)}ff`, 'hex')]
 
 const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
-  PUBLIC_URL: ORIGINS,
+  PUBLIC_URL: [...ORIGINS, ...same('http://portal.localhost:8080', 'http://a.b.localhost')],
   AUTHN_BASE_URL: [
     ...ORIGINS,
     ...same('http://127.1.2.3', 'https://your-org.example.net.b', 'https://x.your-org.example.net'),
@@ -101,11 +101,15 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['https://app.example.com:8443', ['https://app.example.com:8443']],
     ['https://example.com, HTTPS://Example.com:443/,,', ['https://example.com']],
   ],
+  ALLOWED_HEADERS: [['TraceParent, baggage,x_1', ['traceparent', 'baggage', 'x_1']]],
   SIGN_IN_URL: [
     ['https://portal.example.com', 'https://portal.example.com/'],
     ...same('https://portal.example.com/x?y=1#/login', 'https://portal.example.com/?x#//..'),
   ],
-  RETURN_TO: [['https://a.b/home/', [{ origin: 'https://a.b', pathPrefix: '/home' }]]],
+  RETURN_TO: [
+    ['https://a.b/home/', [{ origin: 'https://a.b', pathPrefix: '/home' }]],
+    ['http://a.localhost/', [{ origin: 'http://a.localhost', pathPrefix: '/' }]],
+  ],
   TRUST_PROXY: [
     ['192.0.2.1', ['192.0.2.1/32']],
     ['10.0.0.0/8, 2001:DB8::1', ['10.0.0.0/8', '2001:DB8::1/128']],
@@ -255,7 +259,8 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   AUTHN_BASE_URL: {
     [ORIGIN]: NO_ORIGINS,
-    [LOOPBACK_ONLY]: NOT_LOOPBACK,
+    // the broker itself would look the name up
+    [LOOPBACK_ONLY]: [...NOT_LOOPBACK, 'http://okta.localhost'],
     [PLACEHOLDER]: ['https://your-org.example.net', 'https://your-team.pam.example.net'],
   },
   AUTHN_API_TOKEN: {
@@ -319,6 +324,14 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     'entry 1 is not on the same site as PUBLIC_URL (scheme and public suffix list): browsers would not send the cookies':
       ['https://app.example.org', 'https://10.0.0.2', 'https://com'],
     'entry 2 is not on the same site as PUBLIC_URL': ['https://app.example.com,https://app.example.com.b'],
+  },
+  ALLOWED_HEADERS: {
+    'entry 2 must be the name of a header, such as traceparent, and not Authorization': [
+      'baggage,*',
+      'baggage,Authorization',
+      'baggage,x y',
+      'baggage,x:1',
+    ],
   },
   SIGN_IN_URL: {
     'must be an absolute URL without user name': [
@@ -596,10 +609,17 @@ test.each([
   ['https://b.co.uk', 'https://a.co.uk'],
   ['https://10.0.0.2', 'https://10.0.0.1'],
   ['http://127.0.0.1:3000', 'http://localhost:8080'],
+  ['http://app.localhost:3000', 'http://portal.localhost:8080'],
+  ['http://app.localhost:3000', 'http://localhost:8080'],
 ])('ALLOWED_ORIGINS: %s is not on the same site as %s', (ALLOWED_ORIGINS, PUBLIC_URL) => {
   expect(problemsOf({ ALLOWED_ORIGINS, PUBLIC_URL })).toEqual([
     expect.stringContaining('ALLOWED_ORIGINS: entry 1 is not on the same site'),
   ])
+})
+
+test('ALLOWED_ORIGINS: for development, a host below that of PUBLIC_URL is on its site', () => {
+  const PUBLIC_URL = 'http://portal.localhost:8080'
+  expect(problemsOf({ ALLOWED_ORIGINS: 'http://app.portal.localhost:3000', PUBLIC_URL })).toEqual([])
 })
 
 test('every problem is reported at once, also those between variables', () => {

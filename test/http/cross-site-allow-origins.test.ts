@@ -19,11 +19,12 @@ const routes: Route[] = (['GET', 'POST'] as const).map((method) => ({
   },
 }))
 
-async function site(origins = [PUBLIC, SPA]) {
+async function site({ headers = [] as string[] } = {}) {
   handled = 0
   const { log, lines } = collectLog()
   const { allowOrigins } = createCrossSiteRules({
-    origins,
+    origins: [PUBLIC, SPA],
+    headers,
     sessionCookie: { isPresent: () => false },
     log,
     metrics: createMetrics(),
@@ -95,6 +96,13 @@ describe('an allowed origin', () => {
     expect(allowed).not.toContain('authorization')
     expect(allowed).not.toContain('*')
     expect(allowed).not.toContain('x-forwarded-for')
+  })
+
+  test('may send the further headers of the configuration too', async () => {
+    const { ask } = await site({ headers: ['traceparent', 'baggage'] })
+    const { headers } = await ask({ method: 'OPTIONS', headers: { Origin: SPA, ...PREFLIGHT } })
+    const allowed = headers['access-control-allow-headers']?.split(',')
+    expect(allowed).toEqual(expect.arrayContaining(['content-type', 'traceparent', 'baggage']))
   })
 
   // shows: F-4.13

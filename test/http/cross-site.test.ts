@@ -36,6 +36,7 @@ function createRules() {
   const { log, lines } = collectLog()
   const rules = createCrossSiteRules({
     origins: [PUBLIC, SPA],
+    headers: [],
     sessionCookie: { isPresent: (req) => req.headers.cookie?.includes('session=') === true },
     log,
     metrics,
