@@ -228,7 +228,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
 const NGINX_MODULES = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules', '/usr/share/nginx/modules']
 
 /** The file of a module, in the directory of the distribution. */
-function nginxModule(name: string): string {
+export function nginxModule(name: string): string {
   const files = NGINX_MODULES.map((directory) => join(directory, `ngx_${name}_module.so`))
   const file = files.find((one) => existsSync(one))
   if (file === undefined) throw new Error(`nginx has no module ${name}: run "npm run setup"`)
