@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { FORWARD_AUTH_RULES } from '../../src/forward-auth/forward-auth-rules.ts'
 import { PAGE_LIMITS } from '../../src/pam/upstream/pam-deps.ts'
@@ -125,6 +125,24 @@ describe('the examples that no test runs', () => {
       expect(new Set(literals)).toEqual(new Set([WIKI_HOST, REPORTS_HOST]))
     },
   )
+
+  test('traefik.yaml shows users whom a rule refuses a page, but not fetches', () => {
+    const { http } = parse(read('traefik.yaml'), { merge: true })
+    expect(http.middlewares.denied.errors).toEqual({
+      status: ['403'],
+      service: 'portal',
+      query: '/denied.html',
+    })
+    const asking = Object.entries<{ middlewares: string[] }>(http.routers).flatMap(([router, { middlewares }]) =>
+      middlewares.some((one) => one.startsWith('check')) ? [[router, middlewares] as const] : [],
+    )
+    expect(asking).toHaveLength(6)
+    for (const [router, middlewares] of asking) {
+      const at = middlewares.indexOf('denied')
+      const check = middlewares.findIndex((one) => one.startsWith('check'))
+      expect([router, at >= 0 && at < check]).toEqual([router, router.endsWith('-page')])
+    }
+  })
 
   test.each(['envoy.yaml', 'traefik.yaml'])('%s leads to the sign-in with what a sign-in meets', (name) => {
     const proofOf = (rule: readonly string[]) => rule.filter((one) => /^(amr|maxAuthAge),/.test(one))
