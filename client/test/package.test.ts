@@ -1,5 +1,13 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -85,6 +93,24 @@ test('a portal of one language has the texts of no other', () => {
   expect(titles.filter((title) => code.includes(title))).toEqual([FRENCH.messages.wrongCredentials[0]])
 })
 
+test('with the configuration of the README, Jest compiles it', () => {
+  const [, config = ''] =
+    /```js\n(\/\/ jest\.config\.mjs\n.*?)```/s.exec(readFileSync(join(CLIENT, 'README.md'), 'utf8')) ?? []
+  writeFileSync(join(portal, 'jest.config.mjs'), config)
+  writeFileSync(
+    join(portal, 'portal.test.js'),
+    `import { createGatehouse } from 'gatehouse-client'
+    import { describeError } from 'gatehouse-client/messages'
+    test('imports', () => expect([typeof createGatehouse, typeof describeError]).toEqual(['function', 'function']))`,
+  )
+  const modules = join(CLIENT, '../node_modules')
+  symlinkSync(join(modules, '@swc'), join(portal, 'node_modules/@swc'))
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const jest = [join(modules, 'jest/bin/jest.js')]
+  const { status, stderr } = spawnSync(process.execPath, jest, { cwd: portal, encoding: 'utf8', env })
+  expect([status, stderr]).toEqual([0, expect.stringContaining('1 passed')])
+})
+
 /** As the README says. */
 const BROWSERS = ['chrome100', 'edge100', 'firefox97', 'safari16.4']
 /** Newer than these browsers. */
@@ -163,9 +189,11 @@ const RESOLUTIONS = {
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
   bundler: { module: 'es2022', moduleResolution: 'bundler' },
 }
+/** TypeScript 7 has it no more. */
+const OLD_RESOLUTIONS = { ...RESOLUTIONS, node10: { module: 'es2022', moduleResolution: 'node10' } }
 
-describe.each(COMPILERS)('compiled with %s', (_name, tsc) => {
-  test.each(Object.entries(RESOLUTIONS))(
+describe.each(COMPILERS)('compiled with %s', (name, tsc) => {
+  test.each(Object.entries(name === 'TypeScript 5' ? OLD_RESOLUTIONS : RESOLUTIONS))(
     '%s, its own types included: each mistake is an error, and nothing else is',
     (_resolution, options) => {
       const all = {

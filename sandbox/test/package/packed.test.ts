@@ -1,9 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { findChromium } from 'gatehouse-test-support/chromium'
+import { COMPILERS, errorsIn } from 'gatehouse-test-support/compile-pages'
 import { freePort } from 'gatehouse-test-support/gatehouse'
 import {
   installOffline,
@@ -66,6 +67,60 @@ test('the readme begins with the package: its code runs, and every file that it 
   const links = [...readme.matchAll(/(?:\]\(|src=")(?!https?:)([^)#"]+)/g)].map(([, path = '']) => path)
   expect(links).toEqual(expect.arrayContaining(['docs/sandbox.md', 'client/README.md']))
   expect(links.filter((path) => !existsSync(join(folder, 'node_modules/gatehouse', path)))).toEqual([])
+})
+
+test('each link of each packed page leads to a packed file or a folder, and to a heading that is there', () => {
+  const root = join(folder, 'node_modules/gatehouse')
+  const pages = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('.md'),
+  )
+  const dead = pages.flatMap((page) =>
+    linksIn(readFileSync(join(root, page), 'utf8'))
+      .filter((link) => {
+        const [path = '', heading] = link.split('#')
+        const target = path === '' ? join(root, page) : join(root, dirname(page), path)
+        if (!existsSync(target)) return true
+        return heading !== undefined && target.endsWith('.md') && !anchorsOf(target).has(heading)
+      })
+      .map((link) => `${page}: ${link}`),
+  )
+  expect(pages.length).toBeGreaterThan(20)
+  expect(dead).toEqual([])
+})
+
+/** Without those in code, and those to other sites. */
+function linksIn(page: string): string[] {
+  const text = page.replace(/^ *```.*?^ *```/gms, '').replace(/`[^`\n]*`/g, '')
+  const links = text.matchAll(/\]\(<?([^)>\s]+)|^\[[^\]]+\]: (\S+)|(?:src|href)="([^"]+)"/gm)
+  return [...links].map(([, ...found]) => found.join('')).filter((link) => !/^(\w+:|\/\/)/.test(link))
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(path: string): ReadonlySet<string> {
+  const text = readFileSync(path, 'utf8').replace(/^ *```.*?^ *```/gms, '')
+  const anchors = new Set([...text.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id))
+  for (const [, heading = ''] of text.matchAll(/^#+ (.*)$/gm)) {
+    const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '')
+    const anchor = plain
+      .trim()
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
+      .replaceAll(' ', '-')
+    const again = [anchor, ...Array.from({ length: 9 }, (_, n) => `${anchor}-${n + 1}`)]
+    anchors.add(again.find((each) => !anchors.has(each)) ?? anchor)
+  }
+  return anchors
+}
+
+test('types with moduleResolution node10', () => {
+  const [, tsc = ''] = COMPILERS.find(([name]) => name === 'TypeScript 5') ?? []
+  const options = { module: 'es2022', moduleResolution: 'node10', target: 'es2022' }
+  const page = readFileSync(join(folder, 'types.ts'), 'utf8')
+  const old = join(folder, 'node10')
+  mkdirSync(old)
+  expect(errorsIn(old, { 'types.ts': page }, tsc, { ...options, exactOptionalPropertyTypes: true })).toEqual(
+    [],
+  )
 })
 
 /** The examples of examples/testing; `npm run package:check` runs them on Node 24 too. */
