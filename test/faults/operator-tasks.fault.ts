@@ -51,10 +51,13 @@ beforeAll(async () => {
   const device = cookiesOf(await ask({ path: '/api/v1/sessions/me' }))
   const cookie = `${device}; ${cookiesOf(await ask(signIn(AMELIA, device)))}`
   const signedIn = ['Cookie', cookie]
+  const sessionCheck = { request: { path: '/api/v1/sessions/me', headers: signedIn }, status: 200 }
   load = startLoad(
     ask,
+    // an odd number: nginx asks the replicas in turn, so each kind of request reaches both
     [
-      { request: { path: '/api/v1/sessions/me', headers: signedIn }, status: 200 },
+      sessionCheck,
+      sessionCheck,
       { request: { path: '/app/', headers: signedIn }, status: 200 },
       { request: { path: '/app/', headers: signedIn }, status: 200 },
       { request: signIn(MILA), status: 200 },
@@ -103,7 +106,7 @@ async function failuresUntilNone() {
 const statusIn = (failure: string) => failure.split(' ').at(-1)
 
 /** Each kind of request has been answered by both replicas. */
-const untilAllAsked = () => pause((1000 / REQUESTS_PER_SECOND) * 16)
+const untilAllAsked = () => pause((1000 / REQUESTS_PER_SECOND) * 20)
 
 test('replicas are updated one after the other: no error', async () => {
   await restartAll({})
