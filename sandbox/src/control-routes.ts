@@ -108,6 +108,10 @@ export function createControlRoutes({
   router.post('/users/:login/duo', (req, res) => {
     res.json({ sig_response: control.duoResponse(req.params.login) })
   })
+  router.get('/users/:login/key', (req, res) => {
+    const { credentialId, privateKey } = control.authenticator(req.params.login)
+    res.json({ credentialId, privateKey: privateKey() })
+  })
   router.post('/users/:login/key', (req, res) => {
     const { challenge, origin, credentialId } = keyBody.parse(req.body)
     res.json(control.authenticator(req.params.login, credentialId).signWebauthn(challenge, origin))

@@ -51,7 +51,7 @@ export type AuthnControl = {
   duoResponse(login: string): string
   /**
    * The user's security key, or the one with this `credentialId`. Throws if the user has no such
-   * key.
+   * key. A user without one has a key that can be set up.
    */
   authenticator(login: string, credentialId?: string): VirtualAuthenticator
   /** A new activation token. */
@@ -74,6 +74,8 @@ export type AuthnControl = {
   /** Expires all state tokens issued so far. */
   expireTransactions(): void
 }
+
+const KEY_TYPES: ReadonlySet<string> = new Set(['webauthn', 'u2f'])
 
 /** The change itself is done. */
 export class UndeliveredEvent extends Error {
@@ -124,13 +126,12 @@ export function createAuthnControl(org: Org): AuthnControl {
     },
     authenticator(login, credentialId) {
       const owner = user(login)
-      const defaultKey = createVirtualAuthenticator({ seed: owner.login })
-      const configuredKeys = owner.config.factors.map((factor) =>
-        createVirtualAuthenticator({ seed: keySeed(factor, owner) }),
-      )
-      const key = [defaultKey, ...configuredKeys].find((candidate) =>
-        [undefined, candidate.credentialId].includes(credentialId),
-      )
+      const keyOf = (seed: string) => createVirtualAuthenticator({ seed })
+      const configuredKeys = owner.config.factors.filter(({ type }) => KEY_TYPES.has(type))
+      const seeds = [...configuredKeys.map((factor) => keySeed(factor, owner)), owner.login]
+      const key = seeds
+        .map(keyOf)
+        .find((candidate) => [undefined, candidate.credentialId].includes(credentialId))
       if (key === undefined) throw new Error(`${login} has no security key ${credentialId}`)
       return key
     },

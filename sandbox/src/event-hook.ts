@@ -103,7 +103,10 @@ export function createEventHook({
     add(address, eventTypes) {
       const receiver: Receiver = { address, eventTypes, verified: undefined }
       added.add(receiver)
-      return { verify: async () => (await verified(receiver)).isVerified, remove: () => added.delete(receiver) }
+      return {
+        verify: async () => (await verified(receiver)).isVerified,
+        remove: () => added.delete(receiver),
+      }
     },
     async send(eventType, user, actor) {
       const event = createOrgEvent(eventType, user, { now, random }, actor)

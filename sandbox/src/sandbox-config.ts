@@ -383,9 +383,12 @@ export function parseSandboxConfig(input: unknown): SandboxConfig {
 
 function undefinedPolicies(config: SandboxConfig): string[] {
   return config.users.flatMap((user) =>
-    POLICIES.map(([kind, key]) => ({ name: user[key], policies: config[kind] }))
-      .filter(({ name, policies }) => name !== null && !Object.hasOwn(policies, name))
-      .map(({ name }) => `${user.login} has the policy ${name}, which is not defined`),
+    POLICIES.map(([kind, key]) => ({ kind, name: user[key], names: Object.keys(config[kind]) }))
+      .filter(({ name, names }) => name !== null && !names.includes(name))
+      .map(
+        ({ kind, name, names }) =>
+          `${user.login} has the policy ${name}, which is not defined; ${kind}: ${names.join(', ')}`,
+      ),
   )
 }
 

@@ -91,11 +91,32 @@ export interface Person {
   readonly recoveryAllowed?: boolean
   readonly recoveryPhone?: string
   readonly recoveryQuestion?: { readonly question: string; readonly answer: string }
-  /** Names of policies of the configuration. */
-  readonly passwordPolicy?: string
-  readonly signOnPolicy?: string | null
-  readonly enrollmentPolicy?: string | null
+  /** Default: `default`. */
+  readonly passwordPolicy?: PasswordPolicyName | OtherName
+  /** Default: `always` with factors, else `password-only`. null: none is assigned. */
+  readonly signOnPolicy?: SignOnPolicyName | OtherName | null
+  /** What the person may or must set up. Default: `everything`. null: nothing. */
+  readonly enrollmentPolicy?: EnrollmentPolicyName | OtherName | null
 }
+
+/** Of `sandbox/sandbox.json`; docs/sandbox.md says what each does. */
+export type SignOnPolicyName =
+  | 'password-only'
+  | 'always'
+  | 'remember-device'
+  | 'per-session'
+  | 'new-device'
+  | 'office'
+  | 'denied'
+export type PasswordPolicyName = 'default' | 'lockout-shown' | 'minimum-age' | 'no-self-service-unlock'
+export type EnrollmentPolicyName =
+  | 'everything'
+  | 'app-required'
+  | 'duo'
+  | 'password-factor'
+  | 'identity-provider'
+/** A policy of `configFile`. Editors still offer the names beside it. */
+export type OtherName = string & {}
 
 /** `question`: the answer is `lighthouse`. `push-number`: a push with number matching. */
 export type FactorName = 'totp' | 'push' | 'push-number' | 'sms' | 'call' | 'email' | 'question' | 'webauthn'
@@ -161,6 +182,11 @@ export interface SandboxControl {
    * an enrollment too.
    */
   totpCode(login: string): string
+  /**
+   * The person's security key (factor `webauthn`), or the one with this `credentialId`. A person
+   * without a key gets one that can be set up in a sign-in.
+   */
+  securityKey(login: string, credentialId?: string): SecurityKey
   /** Waits for the oldest email, text message or call that this method has not yet returned. */
   nextMessage(login: string, options?: WaitOptions & { readonly kind?: Message['kind'] }): Promise<Message>
   /** All messages since the last reset, oldest first. */
@@ -190,6 +216,25 @@ export interface SandboxControl {
   eventHookCalls(): readonly EventHookCall[]
   /** Restores people, clock, faults and messages, and ends all sessions. For use between tests. */
   reset(): Promise<void>
+}
+
+/** A security key in software, without a browser (`sign`) or in one (`privateKey`). */
+export interface SecurityKey {
+  /** base64url. */
+  readonly credentialId: string
+  /** PKCS #8 in base64, for `WebAuthn.addCredential` of Chromium's DevTools protocol. */
+  readonly privateKey: string
+  /** The proof for `verify`. `challenge` is that of the factor (`_embedded.challenge`). */
+  sign(challenge: string, page: KeyPage): Record<'clientData' | 'authenticatorData' | 'signatureData', string>
+  /** The proof for `activate`. `challenge` is that of the factor (`_embedded.activation`). */
+  register(challenge: string, page: KeyPage): Record<'clientData' | 'attestation', string>
+}
+
+/** The page on which a key is used. */
+export interface KeyPage {
+  readonly origin: string
+  /** The relying party id. Default: the host of the origin. */
+  readonly rpId?: string
 }
 
 export interface WaitOptions {

@@ -65,7 +65,8 @@ export function forPortalAt(origin: string, config: SandboxConfig, signInPage = 
   // not checked yet
   const own = [origin, signInPage].flatMap((url) => (URL.canParse(url) ? new URL(url).origin : []))
   const redirectOrigins = [...(config.redirectOrigins ?? config.trustedOrigins), ...own]
-  return { ...config, apps, signInPage, redirectOrigins, duoHost: null }
+  const trustedOrigins = [...config.trustedOrigins, ...own]
+  return { ...config, apps, signInPage, trustedOrigins, redirectOrigins, duoHost: null }
 }
 
 /** Variables that the options may replace. */

@@ -63,6 +63,15 @@ export function createSandboxControl({ sandbox, clock, reset }: SandboxControlOp
       return sandbox.phone.request(login)?.numbers ?? []
     },
     totpCode: sandbox.totpCode,
+    securityKey(login, credentialId) {
+      const key = sandbox.authenticator(login, credentialId)
+      return {
+        credentialId: key.credentialId,
+        privateKey: key.privateKey(),
+        sign: (challenge, { origin, rpId }) => key.signWebauthn(challenge, origin, rpId),
+        register: (challenge, { origin, rpId }) => key.registerWebauthn(challenge, origin, rpId),
+      }
+    },
     async nextMessage(login, { kind, timeoutMs } = {}) {
       const message = await waitFor(`a message (${kind ?? 'of any kind'}) to ${login}`, timeoutMs, () =>
         messagesTo(login).find((one) => !returned.has(one) && (kind === undefined || one.kind === kind)),

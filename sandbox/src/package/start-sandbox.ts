@@ -5,17 +5,23 @@ import { parseOptions } from './sandbox-options.ts'
 export type {
   BrokerOptions,
   DeliveryFaultRule,
+  EnrollmentPolicyName,
   EventHookCall,
   EventHookOptions,
   FactorDetails,
   FactorName,
   FaultRule,
+  KeyPage,
   Message,
+  OtherName,
+  PasswordPolicyName,
   Person,
   Sandbox,
   SandboxControl,
   SandboxOptions,
   SandboxWithBroker,
+  SecurityKey,
+  SignOnPolicyName,
 } from './sandbox-api.ts'
 
 /**

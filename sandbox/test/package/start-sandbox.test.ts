@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { createGatehouse } from 'gatehouse-client'
 import { openBrowser } from 'gatehouse-test-support/browser'
@@ -8,7 +10,16 @@ import { openPage, type PortalPage } from 'gatehouse-test-support/portal-page'
 import { errorOf, valueAt } from 'gatehouse-test-support/transaction-view'
 import { until } from 'gatehouse-test-support/until'
 import { CookieJar } from 'tough-cookie'
-import { type Sandbox, type SandboxWithBroker, startSandbox } from '../../src/package/start-sandbox.ts'
+import {
+  type EnrollmentPolicyName,
+  type PasswordPolicyName,
+  type Sandbox,
+  type SandboxWithBroker,
+  type SignOnPolicyName,
+  startSandbox,
+} from '../../src/package/start-sandbox.ts'
+
+const SANDBOX = join(import.meta.dirname, '../..')
 
 type Options = Parameters<typeof startSandbox>[0]
 
@@ -27,7 +38,11 @@ test.each<[string, unknown, string]>([
     'people.1.login: another person has this login',
   ],
   ['an unknown group', person({ groups: ['Nobody'] }), 'people.0.groups.0: there is no group "Nobody"'],
-  ['an unknown policy', person({ signOnPolicy: 'lax' }), 'people: a has the policy lax'],
+  [
+    'an unknown policy',
+    person({ signOnPolicy: 'lax' }),
+    'people: a has the policy lax, which is not defined; signOnPolicies: password-only, always, ',
+  ],
   [
     'a factor of a provider that the org does not have',
     person({ factors: ['totp', { type: 'webauthn' }] }),
@@ -54,6 +69,43 @@ test.each<[string, unknown, string]>([
   ['a mistyped variable', env({ SESION_IDLE_MINUTES: '5' }), 'did you mean SESSION_IDLE_MINUTES?'],
 ])('%s is refused, by name', async (_, options, message) => {
   await expect(startSandbox(options as Options)).rejects.toThrow(message)
+})
+
+/** The compiler wants each name of the types here. */
+const POLICY_NAMES = {
+  signOnPolicies: names<SignOnPolicyName>({
+    'password-only': 1,
+    always: 1,
+    'remember-device': 1,
+    'per-session': 1,
+    'new-device': 1,
+    office: 1,
+    denied: 1,
+  }),
+  enrollmentPolicies: names<EnrollmentPolicyName>({
+    everything: 1,
+    'app-required': 1,
+    duo: 1,
+    'password-factor': 1,
+    'identity-provider': 1,
+  }),
+  passwordPolicies: names<PasswordPolicyName>({
+    default: 1,
+    'lockout-shown': 1,
+    'minimum-age': 1,
+    'no-self-service-unlock': 1,
+  }),
+}
+function names<Name extends string>(all: Record<Name, 1>): string[] {
+  return Object.keys(all).sort()
+}
+
+test.each(Object.entries(POLICY_NAMES))('the types and the docs have all names of %s', (kind, typed) => {
+  const configured = JSON.parse(readFileSync(join(SANDBOX, 'sandbox.json'), 'utf8'))
+  expect(Object.keys(configured[kind]).sort()).toEqual(typed)
+  const docs = readFileSync(join(SANDBOX, '../docs/sandbox.md'), 'utf8')
+  const [, table = ''] = /\| option \| name \| effect \|(.*?)\n\n/s.exec(docs) ?? []
+  expect(typed.filter((name) => !table.includes(`\`${name}\``))).toEqual([])
 })
 
 test('after a failed start, nothing keeps listening', async () => {
@@ -223,6 +275,7 @@ const ADA: NonNullable<NonNullable<Options>['people']>[number] = {
   factors: ['totp', 'push'],
   groups: ['Auditors', 'Security'],
 }
+const ENROLLS = { signOnPolicy: 'always', enrollmentPolicy: 'everything' }
 describe('with a broker', () => {
   const log: string[] = []
   let sandbox: SandboxWithBroker
@@ -234,6 +287,8 @@ describe('with a broker', () => {
         { login: 'nina@example.test', password: PASSWORD, factors: ['push-number'] },
         { login: 'sam@example.test', password: PASSWORD, factors: ['sms', 'email'], groups: null },
         { login: 'neil@example.test', password: PASSWORD },
+        { login: 'kai@example.test', password: PASSWORD, factors: ['webauthn'] },
+        { login: 'eve@example.test', password: PASSWORD, ...ENROLLS },
         { login: 'newt@example.test', activation: true },
       ],
       groups: { Auditors: ['end_user'] },
@@ -266,6 +321,34 @@ describe('with a broker', () => {
       groups: [{ name: 'Auditors' }, { name: 'Security' }],
       roles: ['security_admin', 'end_user'],
     })
+  })
+
+  test('a security key signs in without a browser; that of another person does not', async () => {
+    const page = { origin: sandbox.brokerUrl }
+    const visitor = await visit()
+    await visitor.signIn('kai')
+    const challenged = (await visitor.verify('webauthn')).json
+    const key = sandbox.control.securityKey('kai')
+    expect(valueAt(challenged, '_embedded.factor.profile.credentialId')).toBe(key.credentialId)
+    const nonce = String(valueAt(challenged, '_embedded.factor._embedded.challenge.challenge'))
+    const other = sandbox.control.securityKey('neil').sign(nonce, page)
+    expect(errorOf(await visitor.follow('_links.next', other))).toEqual([403, 'E0000068'])
+    expect((await visitor.follow('_links.next', key.sign(nonce, page))).json.status).toBe('SUCCESS')
+    expect(() => sandbox.control.securityKey('kai', 'unknown')).toThrow('kai has no security key unknown')
+  })
+
+  test('a security key is set up without a browser', async () => {
+    const gatehouse = createGatehouse({ baseUrl: sandbox.brokerUrl, cookieJar: new CookieJar() })
+    await gatehouse.session()
+    let step = await gatehouse.signIn({ username: 'eve', password: PASSWORD })
+    const offered =
+      step.status === 'MFA_ENROLL' && step.factors.find(({ factorType }) => factorType === 'webauthn')
+    if (step.status === 'MFA_ENROLL' && offered) step = await step.enroll(offered)
+    const { challenge } = Object(valueAt(step, 'factor._embedded.activation'))
+    const proof = sandbox.control.securityKey('eve').register(challenge, { origin: sandbox.brokerUrl })
+    if (step.status === 'MFA_ENROLL_ACTIVATE' && step.next === 'activate') step = await step.activate(proof)
+    if (step.status === 'MFA_ENROLL') step = (await step.skip?.()) ?? step
+    expect(step.status).toBe('SUCCESS')
   })
 
   test('answerPush waits for the push; a rejected one does not sign in', async () => {

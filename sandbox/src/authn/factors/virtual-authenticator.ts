@@ -6,6 +6,8 @@ export type VirtualAuthenticator = {
   credentialId: string
   /** The public key as serialized JWK. */
   publicKey: string
+  /** PKCS #8 (DER) in base64. */
+  privateKey(): string
   /**
    * The fields for activation. `origin` is the page's; `rpId` is its host name by default, as in a
    * browser.
@@ -36,6 +38,7 @@ export function createVirtualAuthenticator({ seed }: { seed: string }): VirtualA
   return {
     credentialId: handle.toString('base64url'),
     publicKey: JSON.stringify(jwk),
+    privateKey: () => privateKey().export({ format: 'der', type: 'pkcs8' }).toString('base64'),
     registerWebauthn(challenge, origin, rpId = new URL(origin).hostname) {
       const coseKey = Buffer.concat([
         Buffer.from('a5010203262001215820', 'hex'),
