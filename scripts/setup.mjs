@@ -1,6 +1,6 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the
- * proxies of `deploy/proxies/` (nginx with its module njs, Caddy, HAProxy, Apache), Prometheus's
+ * proxies of `deploy/proxies/` (nginx with its module njs, Caddy, HAProxy, Apache with LuaSocket), Prometheus's
  * promtool, radicale, Chromium, openssl and certutil, with the system's package manager, and the
  * packages of `tools/` from npm. `--check` installs nothing.
  *
@@ -38,11 +38,13 @@ const TOOLS = [
     name: 'apache2',
     commands: ['apache2', 'httpd'],
     packages: {
-      dnf: ['httpd mod_ssl mod_lua'],
-      apk: ['apache2 apache2-ssl apache2-proxy apache2-lua'],
+      'apt-get': ['apache2 lua-socket'],
+      dnf: ['httpd mod_ssl mod_lua lua-socket'],
+      apk: ['apache2 apache2-ssl apache2-proxy apache2-lua lua5.4-socket'],
       brew: ['httpd'],
     },
     service: ['apache2', 'httpd'],
+    problem: apacheProblem,
   },
   {
     name: 'promtool',
@@ -97,6 +99,8 @@ const INSTALL = {
 const POLICY = '/usr/sbin/policy-rc.d'
 
 const NGINX_MODULES = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules', '/usr/share/nginx/modules']
+
+const LUA_FOLDERS = ['5.4', '5.3', '5.2', '5.1'].map((version) => `/usr/share/lua/${version}`)
 
 process.exitCode = main(process.argv.slice(2))
 
@@ -187,6 +191,12 @@ function redisProblem(path) {
 function nginxProblem() {
   const isThere = NGINX_MODULES.some((directory) => existsSync(join(directory, 'ngx_http_js_module.so')))
   return isThere ? undefined : 'the module njs (ngx_http_js_module.so) is not found'
+}
+
+/** The example of Apache asks Gatehouse with LuaSocket. */
+function apacheProblem() {
+  const isThere = LUA_FOLDERS.some((directory) => existsSync(join(directory, 'socket.lua')))
+  return isThere ? undefined : 'LuaSocket (socket.lua) is not found'
 }
 
 /**

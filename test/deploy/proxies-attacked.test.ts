@@ -21,6 +21,8 @@ const FORGED_ID = 'forged-request-id'
  * refuse it.
  */
 const TAKES_ALL_LINES: readonly ProxyName[] = ['Caddy']
+/** Joins two `Cookie` lines with a comma, so Gatehouse finds no session. Browsers send one line. */
+const JOINS_COOKIES: readonly ProxyName[] = ['Apache']
 /** The characters that a header name may contain in addition to letters, digits and hyphens. */
 const OTHER_SIGNS = [..."!#$%&'*+.^_`|~"]
 
@@ -294,7 +296,7 @@ describe.each(NAMES)('%s', (name) => {
     for (const headers of [
       of(cookie, 'gatehouse=x', 'gatehouse-device=y'),
       of(cookie, cookie),
-      [...of('a=1'), ...of(cookie)],
+      ...(JOINS_COOKIES.includes(name) ? [] : [[...of('a=1'), ...of(cookie)]]),
       ['Cookie', `${device};${session};a=1`],
       ['cookie', ` ${device} ; ${session} ;`],
     ])

@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { ProxyName } from '../support/proxies.ts'
+import { PROXIES, type ProxyName } from '../support/proxies.ts'
 import { type RunningProxy, startProxy } from '../support/proxy.ts'
+import { freePort } from '../support/redis-process.ts'
 import { openSwallowingPort } from '../support/swallowing-port.ts'
 import { until } from '../support/until.ts'
 
@@ -89,6 +90,13 @@ describe.each(NAMES)('%s', (name) => {
     for (const { status } of [...early, ...later]) expect(status).toBe(200)
     expect(Math.max(...early.map(({ ms }) => ms))).toBeLessThan(2500)
   })
+
+  if (PROXIES[name].asksWhoIsSignedIn)
+    test('while a replica is down, the other one is asked who is signed in', async () => {
+      const proxy = await behind(name, await replica(), { address: `127.0.0.1:${await freePort()}` })
+      const path = PROXIES[name].applicationPath
+      for (let n = 0; n < 4 * REQUESTS; n++) expect((await proxy.ask({ path })).status).toBe(200)
+    })
 
   test('a client whose requests make replicas close connections puts none out of service, and a POST is sent once', async () => {
     const replicas = [await replica(), await replica()] as const

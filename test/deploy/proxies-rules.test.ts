@@ -19,7 +19,7 @@ import { type Radicale, startRadicale } from '../support/radicale.ts'
 
 const MINUTE_MS = 60_000
 const NAVIGATION = ['Sec-Fetch-Mode', 'navigate']
-const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy']
+const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy', 'Apache']
 
 describe.each(NAMES)('%s', (name) => {
   /** The broker's clock. */

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { IDENTITY_HEADERS } from '../../src/forward-auth/forward-auth.ts'
 import { openChromium } from '../support/chromium.ts'
 import { AMELIA, PASSWORD } from '../support/harness.ts'
-import { answeringWith, cookiesOf, type Portal, startPortal, ZOE } from '../support/portal.ts'
+import { cookiesOf, type Portal, startPortal, ZOE } from '../support/portal.ts'
 import {
   OTHER_IDENTITY_HEADERS,
   PORTAL,
@@ -20,7 +20,7 @@ import { SIGN_IN_PAGE } from '../support/proxy.ts'
  * `deploy/proxies/`.
  */
 
-const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy']
+const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy', 'Apache']
 
 describe.each(NAMES)('%s', (name) => {
   let portal: Portal
@@ -174,7 +174,7 @@ describe.each(NAMES)('%s', (name) => {
       '/payroll/./transfers/',
     ]) {
       const { status } = await ask(`https://${REPORTS_HOST}${path}`, atReports)
-      expect([path, status === 400 ? 401 : status]).toEqual([path, 401])
+      expect([path, status === 400 || status === 404 ? 401 : status]).toEqual([path, 401])
     }
     expect(portal.arrived).toHaveLength(before)
   })
@@ -191,42 +191,6 @@ describe.each(NAMES)('%s', (name) => {
       expect([path, ((await locationOf(path)) ?? back).slice(0, back.length)]).toEqual([path, back])
     expect(portal.arrived).toHaveLength(count)
   })
-})
-
-test('Apache: applications on other hosts get a cookie of their own, with which they ask Gatehouse', async () => {
-  const portal = await startPortal({ proxy: 'Apache' })
-  try {
-    const gatehouse = portal.harness.gatehouse.url.replace('localhost', '127.0.0.1')
-    const ofPortal = await portal.signIn(AMELIA)
-    for (const host of [WIKI_HOST, REPORTS_HOST]) {
-      const cookies = await cookiesAt(portal, host, ofPortal)
-      const forged = ['X-Forwarded-Host', 'evil.example', 'X-Auth-Request-User', 'forged']
-      await askAt(portal, `https://${host}/page`, cookies, ...forged)
-      const { headers = [], url } = portal.arrived.at(-1) ?? {}
-      const arrived = new Headers(headers.map(([name, value]): [string, string] => [name, value]))
-      expect([url, arrived.get('x-forwarded-host'), arrived.get('x-auth-request-user')]).toEqual([
-        '/page',
-        host,
-        null,
-      ])
-      const planting = answeringWith({ status: 200, headers: [['Set-Cookie', '__Host-gatehouse-app=x']] })
-      expect(cookiesOf(await askAt(portal, `https://${host}/${planting}`, cookies))).toBe('')
-      const asking = ['cookie', 'x-forwarded-for', 'x-forwarded-host'].flatMap((name) => {
-        const value = arrived.get(name)
-        return value === null ? [] : [[name, value] as const]
-      })
-      const ask = async (rule: string, at = host) => {
-        const headers = { ...Object.fromEntries(asking), 'x-forwarded-host': at }
-        const answer = await fetch(`${gatehouse}/forward-auth?${rule}`, { headers })
-        return [answer.status, answer.headers.get('x-auth-request-denied')]
-      }
-      expect(await ask('group=Everyone')).toEqual([200, null])
-      expect(await ask('amr=mfa')).toEqual([401, 'amr'])
-      expect(await ask('', host === WIKI_HOST ? REPORTS_HOST : WIKI_HOST)).toEqual([401, null])
-    }
-  } finally {
-    await portal.stop()
-  }
 })
 
 function askAt({ proxy }: Portal, url: string, cookies: string, ...headers: string[]) {

@@ -133,8 +133,9 @@ describe('the examples that no test runs', () => {
       service: 'portal',
       query: '/denied.html',
     })
-    const asking = Object.entries<{ middlewares: string[] }>(http.routers).flatMap(([router, { middlewares }]) =>
-      middlewares.some((one) => one.startsWith('check')) ? [[router, middlewares] as const] : [],
+    const asking = Object.entries<{ middlewares: string[] }>(http.routers).flatMap(
+      ([router, { middlewares }]) =>
+        middlewares.some((one) => one.startsWith('check')) ? [[router, middlewares] as const] : [],
     )
     expect(asking).toHaveLength(6)
     for (const [router, middlewares] of asking) {

@@ -186,17 +186,26 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
 
   Apache: {
     programs: ['apache2', 'httpd'],
-    applicationPath: '/open/',
-    asksWhoIsSignedIn: false,
+    applicationPath: '/app/',
+    asksWhoIsSignedIn: true,
     prepare({ port, gatehouse, applicationPort, directory, certificates }) {
+      const lua = example('apache.lua', {
+        '"127.0.0.1:8080"': `"${gatehouse[0]}"`,
+        '"127.0.0.1:8081"': `"${gatehouse[1]}"`,
+      })
       const host = example('apache-host.conf', {
         '/etc/apache2/tls/portal.pem': certificates.certFile,
         '/etc/apache2/tls/portal.key': certificates.keyFile,
-        '/etc/apache2/apache.lua': written(directory, 'apache.lua', example('apache.lua', {})),
+        '/etc/apache2/apache.lua': written(directory, 'apache.lua', lua),
       })
       const portal = example('apache.conf', {
         '*:443': `127.0.0.1:${port}`,
         '/etc/apache2/apache-host.conf': written(directory, 'apache-host.conf', host),
+        '/etc/apache2/apache-application.conf': written(
+          directory,
+          'apache-application.conf',
+          example('apache-application.conf', {}),
+        ),
         'http://127.0.0.1:8080': `http://${gatehouse[0]}`,
         'http://127.0.0.1:8081': `http://${gatehouse[1]}`,
         'http://127.0.0.1:3000': `http://127.0.0.1:${applicationPort}`,
@@ -240,7 +249,7 @@ const APACHE_MODULES = [
   ...'mpm_event unixd log_config mime dir authn_core authz_core ssl socache_shmcb headers lua proxy'.split(
     ' ',
   ),
-  ...'proxy_http slotmem_shm proxy_balancer lbmethod_byrequests reqtimeout buffer unique_id'.split(' '),
+  ...'setenvif proxy_http slotmem_shm proxy_balancer lbmethod_byrequests reqtimeout buffer unique_id'.split(' '),
 ]
 const APACHE_DIRECTORIES = ['/usr/lib/apache2/modules', '/usr/lib/apache2', '/usr/lib64/httpd/modules']
 
