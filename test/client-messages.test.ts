@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { GatehouseError, readDenial } from 'gatehouse-client'
+import { GatehouseError, ReauthenticationError, readDenial } from 'gatehouse-client'
 import {
   type Catalogue,
   chooseLanguage,
+  describe,
   describeDenial,
   describeError,
   describePasswordPolicy,
@@ -48,7 +49,7 @@ function ofBroker(error: BrokerError) {
 }
 
 const LANGUAGES = Object.keys({ en: 0, de: 0, fr: 0, es: 0 } satisfies Record<Language, 0>) as Language[]
-const inEach = (error: GatehouseError): readonly Message[] =>
+const inEach = (error: unknown): readonly Message[] =>
   LANGUAGES.map((language) => describeError(error, language))
 
 const inFull = (message: Message | undefined) => `${message?.title}. ${message?.text}`
@@ -338,7 +339,7 @@ test.each([
   [451, /help desk/],
 ])('an answer %d of a proxy has a message', (status, words) => {
   const error = status === 0 ? new GatehouseError(undefined) : { ...refused(200), status, causes: [] }
-  const message = describeError(error as GatehouseError, 'en')
+  const message = describeError(error, 'en')
   expect(message.details).toEqual([])
   expect(inFull(message)).toMatch(words)
 })
@@ -478,3 +479,46 @@ test.each([
   const error = new GatehouseError(new Response(null, { status: 403 }), body as object, { path })
   expect(inEach(error).map((message) => message.key)).toEqual(LANGUAGES.map(() => key))
 })
+
+/** What browsers throw: `fetch`, security keys (WebAuthn), an abort; and what pages do. */
+test.each<[unknown, Message['key'], Message['action']]>([
+  [new TypeError('Failed to fetch'), 'offline', 'retry'], // Chromium
+  [new TypeError('NetworkError when attempting to fetch resource.'), 'offline', 'retry'], // Firefox
+  [new TypeError('Load failed'), 'offline', 'retry'], // Safari
+  [new TypeError('fetch failed'), 'offline', 'retry'], // Node
+  [new DOMException('signal timed out', 'TimeoutError'), 'offline', 'retry'],
+  [new DOMException('A network error occurred.', 'NetworkError'), 'offline', 'retry'],
+  [new DOMException('signal is aborted without reason', 'AbortError'), 'cancelled', 'retry'],
+  [
+    new DOMException('The operation either timed out or was not allowed.', 'NotAllowedError'),
+    'keyNotUsed',
+    'retry',
+  ],
+  [new DOMException('already registered', 'InvalidStateError'), 'keyAlreadySetUp', 'retry'],
+  [new DOMException('no such algorithm', 'NotSupportedError'), 'notPossible', 'ask-for-help'],
+  [new DOMException('The relying party ID is not valid.', 'SecurityError'), 'pageFault', 'ask-for-help'],
+  [new ReauthenticationError('other-user'), 'otherUser', 'sign-out'],
+  [new ReauthenticationError('cancelled'), 'cancelled', 'retry'],
+  [new ReauthenticationError('signed-out'), 'signedOut', 'sign-in'],
+  [new TypeError("Cannot read properties of undefined (reading 'a')"), 'unknown', 'ask-for-help'],
+  [Object.assign(new Error('x'), { name: 'constructor' }), 'unknown', 'ask-for-help'],
+  [new Error('Your account is on hold.'), 'unknown', 'ask-for-help'],
+  ['Failed to fetch', 'unknown', 'ask-for-help'],
+  [{ name: 5 }, 'unknown', 'ask-for-help'],
+  [Symbol('x'), 'unknown', 'ask-for-help'],
+  [null, 'unknown', 'ask-for-help'],
+  [undefined, 'unknown', 'ask-for-help'],
+])('whatever is thrown has a message in each language, without its own text: %p', (thrown, key, action) => {
+  const translated = inEach(thrown)
+  expectTranslated(translated)
+  expect(translated[0]).toMatchObject({ key, action, details: [], rules: [] })
+})
+
+test.each(['accountUnlocked', 'apiNotProxied', 'signInAgain'] as const)(
+  'the message %s can be had by its key, in each language',
+  (key) => {
+    const translated = LANGUAGES.map((language) => describe(key, language))
+    expectTranslated(translated)
+    expect(translated[0]?.key).toBe(key)
+  },
+)

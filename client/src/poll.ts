@@ -26,7 +26,8 @@ const LONGEST_WAIT_MS = 60_000
 /**
  * Polls until the user has answered, and yields each step: while it waits, one whose `result` is
  * `WAITING`, and at last the step that follows. After a 429, a 5xx or a lost connection it waits
- * longer.
+ * longer. A hidden page does not poll, and goes on at once when it is shown: a phone that shows
+ * Okta's app stops the timers and the requests of the page.
  * @param ask sends one poll
  */
 export async function* poll(
@@ -45,15 +46,18 @@ async function pollOnce(
   ask: (signal?: AbortSignal) => Promise<SignInStep>,
   { signal, everyMs = 2000, onRetry }: PollOptions,
 ): Promise<SignInStep> {
-  for (let failures = 0, waitMs = everyMs; ; failures += 1) {
-    await pause(waitMs, signal)
+  let pause: Pause = { ms: everyMs, isFixed: false }
+  for (let failures = 0; ; failures += 1) {
+    const wasHidden = await wait(pause, signal)
+    if (wasHidden) failures = 0
     try {
       return await ask(signal)
     } catch (error) {
       const backOffMs = BACK_OFF_MS[failures]
       if (backOffMs === undefined || !(error instanceof GatehouseError) || !mayPass(error)) throw error
-      waitMs = Math.max(backOffMs, (error.retryAfterSeconds ?? 0) * 1000)
-      if (waitMs > LONGEST_WAIT_MS) throw error
+      const { retryAfterSeconds = 0 } = error
+      pause = { ms: Math.max(backOffMs, retryAfterSeconds * 1000), isFixed: retryAfterSeconds > 0 }
+      if (pause.ms > LONGEST_WAIT_MS) throw error
       onRetry?.(error)
     }
   }
@@ -63,18 +67,44 @@ function mayPass({ status }: GatehouseError): boolean {
   return status === 0 || status === 429 || status >= 500
 }
 
-/** @throws the signal's reason if it is aborted */
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+interface Pause {
+  readonly ms: number
+  /** The broker has told how long to wait: a page that is shown waits for the rest of the time. */
+  readonly isFixed: boolean
+}
+
+/**
+ * @returns whether the page was hidden meanwhile
+ * @throws the signal's reason if it is aborted
+ */
+function wait({ ms, isFixed }: Pause, signal: AbortSignal | undefined): Promise<boolean> {
+  const page = globalThis.document // none in Node
   return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer)
+    let wasHidden = false
+    let isOver = false
+    const timer = setTimeout(() => {
+      isOver = true
+      look()
+    }, ms)
+    function look(): void {
+      const isHidden = page?.visibilityState === 'hidden'
+      wasHidden ||= isHidden
+      if (isHidden || !(isOver || (wasHidden && !isFixed))) return
+      stop()
+      resolve(wasHidden)
+    }
+    function abort(): void {
+      stop()
       reject(signal?.reason)
     }
-    const timer = setTimeout(() => {
+    function stop(): void {
+      clearTimeout(timer)
+      page?.removeEventListener('visibilitychange', look)
       signal?.removeEventListener('abort', abort)
-      resolve()
-    }, ms)
+    }
+    page?.addEventListener('visibilitychange', look)
+    signal?.addEventListener('abort', abort)
     if (signal?.aborted) abort()
-    else signal?.addEventListener('abort', abort, { once: true })
+    else look()
   })
 }

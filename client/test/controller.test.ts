@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import {
+  createGatehouse,
   createSignInController,
   type Factor,
   type Gatehouse,
+  ReauthenticationError,
+  type Session,
   type SignInController,
   type SignInControllerOptions,
   type SignInState,
@@ -17,12 +20,15 @@ import { until } from 'gatehouse-test-support/until'
 
 /** The state of a sign-in page, with the broker and the sandbox. */
 
-let nowMs = Date.now()
+const MINUTE_MS = 60_000
+/** How far the clock of broker and page is ahead. It never goes back. */
+let aheadMs = 0
+const now = () => Date.now() + aheadMs
 const harness = useFixture({
   start: () =>
     startHarness({
       tunables: generousLimits,
-      now: () => nowMs,
+      now,
       sandboxConfig: (config) => ({ ...config, limits: { ...config.limits, pushPolls: 3 } }),
     }),
   stop: ({ stop }) => stop(),
@@ -30,7 +36,6 @@ const harness = useFixture({
 
 let opened: SignInController[]
 beforeEach(() => {
-  nowMs = Date.now()
   opened = []
   harness.sandbox.reset()
 })
@@ -45,7 +50,7 @@ async function openPage(
   change: (gatehouse: Gatehouse) => Partial<Gatehouse> = () => ({}),
 ) {
   const { gatehouse: original, browser } = await openNodeClient(harness)
-  const gatehouse = { ...original, ...change(original) }
+  const gatehouse = { ...original, now, ...change(original) }
   const controller = createSignInController(gatehouse, { messages, pollEveryMs: 1, ...options })
   opened.push(controller)
   const states: SignInState[] = []
@@ -64,7 +69,7 @@ async function openPage(
         const { view: shown, step, busy } = controller.getState()
         return shown === view && step?.status === status && !busy
       },
-      { what: `${view} ${status}` },
+      { what: `${view} ${status}`, timeoutMs: 10_000 },
     )
   return { gatehouse, browser, controller, states, signIn, choose, reach, get: controller.getState }
 }
@@ -81,6 +86,8 @@ function keepStorage() {
   return items
 }
 
+const form = (get: () => SignInState) =>
+  until(() => get().view === 'sign-in', { what: 'the form', timeoutMs: 10_000 })
 const codeOf = (login: string) => ({ passCode: harness.sandbox.totpCode(login) })
 
 describe('the state', () => {
@@ -288,25 +295,21 @@ describe('a push', () => {
     const { signIn, choose, controller, get } = await openPage()
     await signIn('rita.reject')
     await choose('push')
-    await until(() => get().message?.key === 'rejected', { what: 'the rejection' })
+    await until(() => get().message?.key === 'rejected', { what: 'the rejection', timeoutMs: 10_000 })
     expect(get()).toMatchObject({ offers: { resend: true }, busy: false })
     await controller.resend()
     expect(get()).toMatchObject({ step: { next: 'poll' }, message: undefined })
   })
 
   test('is polled no more after dispose', async () => {
-    let polls = 0
     const { signIn, choose, controller, get } = await openPage({ pollEveryMs: 5 })
     await signIn('penny.patient')
-    controller.subscribe(() => undefined)
     await choose('push')
     controller.dispose()
     const { step } = get()
     harness.clearUpstreamCalls()
-    polls = harness.upstreamCalls().length
     await expect(step?.previous?.()).resolves.toMatchObject({ status: 'MFA_REQUIRED' })
     expect(harness.upstreamCalls().map(({ path }) => path)).toEqual(['/api/v1/authn/previous'])
-    expect(polls).toBe(0)
   })
 })
 
@@ -341,5 +344,159 @@ describe('the recommended factor', () => {
     await controller.previous()
     expect(get()).toMatchObject({ factor: undefined, offers: { previous: false } })
     expect(harness.upstreamCalls()).toEqual([])
+  })
+})
+
+describe('requireRecentSignIn', () => {
+  const ADA = 'amelia.stone'
+  const BOB = 'mila.nophone'
+
+  /** A page of a user who has signed in so long ago, and an act. */
+  async function signedIn({
+    minutesAgo = 0,
+    ...options
+  }: {
+    minutesAgo?: number
+    pushAtOnce?: boolean
+  } = {}) {
+    const page = await openPage(options)
+    await page.signIn(ADA)
+    aheadMs += minutesAgo * MINUTE_MS
+    const done: string[] = []
+    const act = async ({ login }: Session) => {
+      done.push(login)
+      return 'done'
+    }
+    return { ...page, act, done }
+  }
+
+  test('runs the act at once after a recent sign-in, and resolves as the act', async () => {
+    const { controller, act, done, states } = await signedIn({ minutesAgo: 14 })
+    expect(await controller.requireRecentSignIn(act)).toBe('done')
+    expect(done).toEqual([`${ADA}@example.test`])
+    expect(states.at(-1)?.view).toBe('signed-in')
+    const failure = new Error('the act has failed')
+    await expect(controller.requireRecentSignIn(() => Promise.reject(failure))).rejects.toBe(failure)
+  })
+
+  test('of an older sign-in lets the same user sign in again, within the session, and only then runs the act', async () => {
+    const { controller, act, done, get, signIn } = await signedIn({ minutesAgo: 16 })
+    const { session } = get()
+    const result = controller.requireRecentSignIn(act)
+    await form(get)
+    expect(get()).toMatchObject({
+      step: undefined,
+      session: { id: session?.id },
+      login: `${ADA}@example.test`,
+      message: { key: 'signInAgain' },
+    })
+    await signIn(ADA, 'wrong')
+    expect(get()).toMatchObject({ view: 'sign-in', message: { key: 'wrongCredentials' } })
+    expect(done).toEqual([])
+    await signIn(ADA)
+    expect(await result).toBe('done')
+    expect(get()).toMatchObject({ view: 'signed-in', session: { id: session?.id } })
+    expect(done).toHaveLength(1)
+  })
+
+  test('with maxAgeSeconds, of a sign-in that is older than that', async () => {
+    const { controller, act, done, get, signIn } = await signedIn({ minutesAgo: 2 })
+    expect(await controller.requireRecentSignIn(act, { maxAgeSeconds: 180 })).toBe('done')
+    const result = controller.requireRecentSignIn(act, { maxAgeSeconds: 60 })
+    await form(get)
+    await signIn(ADA)
+    expect(await result).toBe('done')
+    expect(done).toHaveLength(2)
+  })
+
+  test('never runs the act for another user who has signed in instead', async () => {
+    const { controller, act, done, get, signIn } = await signedIn({ minutesAgo: 16 })
+    const result = controller.requireRecentSignIn(act).catch((error: unknown) => error)
+    await form(get)
+    await signIn(BOB)
+    const error = await result
+    expect(error).toBeInstanceOf(ReauthenticationError)
+    expect(error).toMatchObject({ reason: 'other-user' })
+    expect(messages.describeError(error, 'en').key).toBe('otherUser')
+    expect(done).toEqual([])
+    expect(get()).toMatchObject({
+      view: 'signed-in',
+      session: { login: `${BOB}@example.test` },
+      message: { key: 'otherUser' },
+    })
+  })
+
+  test('is refused if another tab has signed another user in', async () => {
+    const { controller, act, done, get, browser } = await signedIn()
+    const otherTab = createGatehouse({ baseUrl: harness.gatehouse.url, cookieJar: browser.jar })
+    await otherTab.signIn({ username: `${BOB}@example.test`, password: PASSWORD })
+    await expect(controller.requireRecentSignIn(act)).rejects.toMatchObject({ status: 409 })
+    expect(done).toEqual([])
+    await until(() => get().view === 'replaced', { what: 'the news', timeoutMs: 10_000 })
+    expect(get()).toMatchObject({ session: undefined, message: { key: 'newerSignIn', action: 'reload' } })
+  })
+
+  test('rejects if the user cancels: a step first, then the form; the session stays', async () => {
+    const { controller, act, done, get, signIn } = await signedIn({ minutesAgo: 16 })
+    const result = controller.requireRecentSignIn(act).catch((error: unknown) => error)
+    await form(get)
+    await signIn('tomas.berg')
+    expect(get().step?.status).toBe('MFA_REQUIRED')
+    await controller.cancel()
+    expect(get()).toMatchObject({ view: 'sign-in', step: undefined, message: { key: 'signInAgain' } })
+    await controller.cancel()
+    expect(await result).toMatchObject({ name: 'ReauthenticationError', reason: 'cancelled' })
+    expect(get()).toMatchObject({ view: 'signed-in', session: { login: `${ADA}@example.test` } })
+    expect(done).toEqual([])
+  })
+
+  test('rejects if the session has ended, and after dispose', async () => {
+    const { controller, act, get, gatehouse } = await signedIn({ minutesAgo: 16 })
+    const result = controller.requireRecentSignIn(act).catch((error: unknown) => error)
+    await form(get)
+    controller.dispose()
+    expect(await result).toMatchObject({ reason: 'cancelled' })
+    await gatehouse.signOut()
+    await expect(controller.requireRecentSignIn(act)).rejects.toMatchObject({ reason: 'signed-out' })
+  })
+
+  test('repeats an act that the broker refuses with sign_in_again, once', async () => {
+    const { controller, get, signIn, gatehouse } = await signedIn({ minutesAgo: 16 })
+    const there = await openPage()
+    await there.signIn(ADA)
+    const result = controller.requireRecentSignIn(gatehouse.endOtherSessions, { maxAgeSeconds: 3600 })
+    await form(get)
+    await signIn(ADA)
+    await result
+    expect(await there.gatehouse.session()).toBeUndefined()
+  })
+})
+
+describe('a session', () => {
+  test('with prompt=login, the user signs in within it; a cancel keeps it', async () => {
+    const { controller, signIn, get } = await openPage()
+    await signIn('amelia.stone')
+    const { session } = get()
+    const denial = { reason: 'amr', amr: ['mfa'] } as const
+    await controller.start({ prompt: 'login', denial })
+    const asked = { view: 'sign-in', message: { key: 'factorNeeded' }, session: { id: session?.id } }
+    expect(get()).toMatchObject(asked)
+    await controller.cancel()
+    expect(get()).toMatchObject({ view: 'signed-in', message: undefined })
+    await controller.start({ prompt: 'login' })
+    expect(get()).toMatchObject({ view: 'sign-in', message: { key: 'signInAgain' } })
+    await signIn('mila.nophone')
+    expect(get()).toMatchObject({ view: 'signed-in', session: { login: 'mila.nophone@example.test' } })
+  })
+
+  test('that ends elsewhere leads to the form, with the reason', async () => {
+    const { signIn, get, gatehouse } = await openPage()
+    await signIn('amelia.stone')
+    const there = await openPage()
+    await there.signIn('amelia.stone')
+    await there.gatehouse.endOtherSessions()
+    await gatehouse.groups().catch(() => undefined)
+    await form(get)
+    expect(get()).toMatchObject({ session: undefined, message: { key: 'sessionEnded' } })
   })
 })

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { createGatehouse, type Gatehouse, GatehouseError } from 'gatehouse-client'
+import { describeError } from 'gatehouse-client/messages'
 import { stepAt } from 'gatehouse-test-support/node-client'
 import {
   neverAnswered,
@@ -69,6 +70,51 @@ test.each(REPLIES)('%s', async (_, reply, expected) => {
     expect(error).toBeInstanceOf(GatehouseError)
     expect(inspect(error, { depth: 9, showHidden: true }) + JSON.stringify(error)).not.toContain(SECRET)
   }
+})
+
+describe('a page instead of JSON', () => {
+  const html = { 'content-type': 'text/html; charset=utf-8' }
+  const page = (status: number, headers: Readonly<Record<string, string>> = html) => ({
+    status,
+    headers,
+    body: '<!doctype html><title>Portal</title>',
+  })
+
+  // as the dev server of Vite, and servers of pages, answer for a path that they do not pass on
+  test.each([200, 404, 405])('with status %i: every method says that /api is not proxied', async (status) => {
+    for (const [name, call] of Object.entries(METHODS)) {
+      const broker = scriptBroker()
+      broker.answer(page(status))
+      const error = await problemOf(call(createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch })))
+      expect({ name, error }).toMatchObject({ name, error: { status, code: 'api_not_proxied' } })
+      expect(String(error)).toMatch(/A page answered \/api\/v1\/.*: is \/api proxied\?/)
+      expect(describeError(error, 'en')).toMatchObject({ key: 'apiNotProxied', action: 'ask-for-help' })
+    }
+  })
+
+  test.each([
+    ['a firewall that refuses', page(403)],
+    ['a proxy without its broker', page(502)],
+    ['a text', page(200, { 'content-type': 'text/plain' })],
+  ])('%s is another error', async (_, reply) => {
+    const broker = scriptBroker()
+    broker.answer(reply)
+    const { session } = createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch })
+    expect(await problemOf(session())).toMatchObject({ name: 'GatehouseError', code: undefined })
+  })
+
+  test('does not end the session that the tab knows', async () => {
+    const broker = scriptBroker()
+    const session = { id: 'session-1', idleExpiresAt: '2999-01-01', expiresAt: '2999-01-01' }
+    broker.answer({ body: session }, page(404))
+    const gatehouse = createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch })
+    const ended: string[] = []
+    const stop = gatehouse.onSessionEnd((reason) => ended.push(reason))
+    await gatehouse.session()
+    for (const call of [gatehouse.session, gatehouse.refresh]) await problemOf(call())
+    stop()
+    expect(ended).toEqual([])
+  })
 })
 
 test('a 204 is an answer only where nothing is expected', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { createGatehouse, GatehouseError, type PollOptions } from 'gatehouse-client'
 import { stepAt } from 'gatehouse-test-support/node-client'
 import {
@@ -10,7 +10,7 @@ import {
   WAITING,
 } from 'gatehouse-test-support/scripted-broker'
 
-/** Polling of a push: pacing, back-off and abort. */
+/** Polling of a push: pacing, back-off, hidden pages and abort. */
 
 const UNAVAILABLE = { status: 503, body: { errorCode: 'E0000009', errorSummary: 'Not now' } }
 const DONE = { body: { status: 'SUCCESS' } }
@@ -137,4 +137,97 @@ test('a poll that is not answered fails after timeoutMs, and the next one is sen
   const step = await startPush(neverAnswered, DONE)
   expect(await finish(step)).toEqual(['SUCCESS'])
   expect(times()).toEqual([2000, 2000 + 30_000 + 1000])
+})
+
+describe('a page that is hidden', () => {
+  /** As the browser's, as far as the client uses it. */
+  const page = Object.assign(new EventTarget(), { visibilityState: 'visible' })
+  const turn = (visibilityState: 'visible' | 'hidden') => {
+    page.visibilityState = visibilityState
+    page.dispatchEvent(new Event('visibilitychange'))
+  }
+  const listeners = jest.spyOn(page, 'addEventListener')
+  const removed = jest.spyOn(page, 'removeEventListener')
+  beforeEach(() => {
+    page.visibilityState = 'visible'
+    Object.assign(globalThis, { document: page })
+  })
+  afterEach(() => {
+    Reflect.deleteProperty(globalThis, 'document')
+    expect(removed.mock.calls.length).toBe(listeners.mock.calls.length)
+  })
+
+  async function lastStatus(step: Awaited<ReturnType<typeof startPush>>) {
+    let last = ''
+    for await (const each of step.poll()) last = each.status
+    return last
+  }
+
+  /** Polls, hidden after so many milliseconds and shown again after ten minutes. */
+  async function hide(afterMs: number, ...answers: readonly Scripted[]) {
+    const step = await startPush(...answers)
+    const result = lastStatus(step)
+    await jest.advanceTimersByTimeAsync(afterMs)
+    turn('hidden')
+    await jest.advanceTimersByTimeAsync(600_000 - afterMs)
+    const whileHidden = times()
+    turn('visible')
+    return { result, whileHidden }
+  }
+
+  test('sends no poll, and the next one at once when it is shown again', async () => {
+    const { result, whileHidden } = await hide(3000, { body: WAITING }, DONE)
+    expect(whileHidden).toEqual([2000])
+    expect(await result).toBe('SUCCESS')
+    expect(times()).toEqual([2000, 600_000])
+  })
+
+  test('does not wait for the rest of the time when it is shown again', async () => {
+    const step = await startPush(DONE)
+    const next = step.poll().next()
+    await jest.advanceTimersByTimeAsync(500)
+    turn('hidden')
+    await jest.advanceTimersByTimeAsync(500)
+    turn('visible')
+    expect((await next).value).toMatchObject({ status: 'SUCCESS' })
+    expect(times()).toEqual([1000])
+  })
+
+  test('that has lost its request has not failed, however often', async () => {
+    const lost = new TypeError('Load failed')
+    const step = await startPush(lost, lost, lost, lost, lost, lost, lost, DONE)
+    const result = lastStatus(step)
+    for (let poll = 0; poll < 8; poll += 1) {
+      turn('visible')
+      await jest.advanceTimersByTimeAsync(2000)
+      turn('hidden')
+      await jest.advanceTimersByTimeAsync(60_000)
+    }
+    expect(await result).toBe('SUCCESS')
+  })
+
+  test('waits as long as the broker has told, also when it is shown again', async () => {
+    const limited = { status: 429, headers: { 'retry-after': '30' } }
+    const step = await startPush(limited, DONE)
+    const next = step.poll().next()
+    await jest.advanceTimersByTimeAsync(3000)
+    turn('hidden')
+    turn('visible')
+    await jest.advanceTimersByTimeAsync(28_000)
+    expect(times()).toEqual([2000])
+    await jest.advanceTimersByTimeAsync(1000)
+    await next
+    expect(times()).toEqual([2000, 32_000])
+  })
+
+  test('can be aborted', async () => {
+    const step = await startPush(DONE)
+    const abort = new AbortController()
+    const next = step.poll({ signal: abort.signal }).next()
+    turn('hidden')
+    await jest.advanceTimersByTimeAsync(60_000)
+    abort.abort(new Error('the user has left'))
+    await expect(next).rejects.toThrow('the user has left')
+    expect(times()).toEqual([])
+  })
 })
