@@ -15,7 +15,10 @@ export interface SessionEnding {
 
 /** The methods that add a listener return a function that removes it. */
 export interface SessionWatch {
-  /** The id of the open session, for the header `X-Gatehouse-Session`. */
+  /**
+   * The id of the tab's session, for the header `X-Gatehouse-Session`. It stays after the end, so
+   * that the tab never gets the data of a user who signs in in another one.
+   */
   readonly id: string | undefined
   /** Takes the session from an answer. */
   open(session: Session): void
@@ -74,6 +77,7 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
   const listeners = new Set<Listener>()
   let channel: BroadcastChannel | undefined
   let session: Session | undefined
+  let lastId: string | undefined
   /** The session that the tabs heard of last. */
   let toldId: string | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -189,11 +193,12 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
 
   return {
     get id() {
-      return session?.id
+      return lastId
     },
     open(opened) {
       if (toldId !== opened.id) tellTabs({ id: opened.id })
       toldId = opened.id
+      lastId = opened.id
       session = opened
       tellEnding()
       schedule()

@@ -256,3 +256,30 @@ test('a session that is ended elsewhere is told when the page is visible again; 
   await until(async () => (await reasonsOf(page)).length > 0)
   expect(await reasonsOf(page)).toEqual(['ended'])
 })
+
+test('a push that is approved while the page is hidden signs in as soon as the page is shown', async () => {
+  const page = await openPage()
+  const turn = (state: string) =>
+    page.evaluate(`(() => {
+      Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    })()`)
+  await run(
+    page,
+    `const required = await signIn('priya.nair')
+    const step = await required.verify(required.factors.find(({ factorType }) => factorType === 'push'))
+    window.statuses = []
+    window.waits = (async () => { for await (const each of step.poll({ everyMs: 50 })) statuses.push(each.status) })()`,
+  )
+  await page.waitForFunction('statuses.length > 0')
+  await turn('hidden')
+  const polls: string[] = []
+  page.on('request', (request) => polls.push(request.url()))
+  harness.sandbox.answerPush('priya.nair', 'approve')
+  // as long as twenty polls: that nothing is sent needs time to see
+  await run(page, 'await new Promise((resolve) => setTimeout(resolve, 1000))')
+  expect(polls).toEqual([])
+  await turn('visible')
+  await run(page, 'await waits')
+  expect(await page.evaluate('statuses.at(-1)')).toBe('SUCCESS')
+})

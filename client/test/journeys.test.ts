@@ -278,5 +278,9 @@ test('after SUCCESS, each call names its session: never the data of a user who s
   expect([session?.login, other?.login]).toEqual(['amelia.stone@example.test', username])
   await expect(tab.gatehouse.groups()).rejects.toMatchObject({ status: 409 })
   expect(ended).toEqual(['replaced'])
+  // nor afterwards, until the tab asks for the session
+  const { groups, ownSessions, endOtherSessions, signOut } = tab.gatehouse
+  for (const call of [groups, ownSessions, endOtherSessions, signOut])
+    await expect(call()).rejects.toMatchObject({ status: 409 })
   await expect(otherTab.groups()).rejects.toMatchObject({ status: 404, code: 'pam_user_unknown' })
 })
