@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { IDENTITY_HEADERS, REQUESTED_HEADERS } from '../../src/forward-auth/forward-auth.ts'
+import { FORWARD_AUTH_RULES } from '../../src/forward-auth/forward-auth-rules.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 
 const page = readFileSync(new URL('../../docs/applications.md', import.meta.url), 'utf8')
@@ -28,6 +29,14 @@ afterAll(async () => {
 test('the page has a row for each header', () => {
   const rows = [...page.matchAll(/^\| `(X-Auth-Request-[\w-]+)` \|/gm)].map(([, name]) => name)
   expect(rows).toEqual([...IDENTITY_HEADERS, ...REQUESTED_HEADERS])
+})
+
+test('the table of rules has each parameter of /forward-auth', () => {
+  const [rules = ''] = page.split('\n## Rules\n')[1]?.split('\nPAM data ') ?? []
+  const named = [...rules.matchAll(/^\| (`.*?`) \|/gm)].flatMap(
+    ([, names = '']) => names.match(/\w+(?==)/g) ?? [],
+  )
+  expect(named.toSorted()).toEqual(Object.keys(FORWARD_AUTH_RULES.shape).toSorted())
 })
 
 test('the code for Node.js accepts a token for its application and no other', async () => {

@@ -12,7 +12,13 @@ const ALLOWED = [
 const LONG = 'x'.repeat(2048)
 /** Of which URLs with another origin can be made. */
 const SIGNS = '/ \\ // : @ # ? % %2f %5c . ..'.split(' ')
-const PARTS = [...SIGNS, 'https:', 'evil.example', '\t', '\n', LONG]
+/** Browsers read these as dots, slashes, an at sign, or nothing. */
+const LOOKALIKES = [...'\u3002\uff0e\uff61\uff0f\uff3c\u2044\uff20\u00ad\u200d']
+const SCHEMES = 'https: http: data:text/html, javascript: blob: //'.split(' ')
+const HOSTS = 'evil.example xn--pp-eka.example.com \u0430pp.example.com user:pw@ 127.1 [::1] :8443 :0'.split(
+  ' ',
+)
+const PARTS = [...SIGNS, ...LOOKALIKES, ...SCHEMES, ...HOSTS, '\t', '\n', '\0', LONG]
 const AS_URLS = ALLOWED.map(({ origin, pathPrefix }) => origin + pathPrefix)
 /** The broker's check, and the client's for pages. */
 const target = (url: unknown) => {
@@ -99,10 +105,12 @@ test('whatever comes before or after an allowed entry, the origin is an allowed 
   const origins = new Set(TARGETS.map(({ origin }) => origin))
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
-      const href = returnTo(pieces.join(''))
-      if (href !== undefined) expect(origins).toContain(new URL(href).origin)
+      const given = pieces.join('')
+      const [href, inPage] = [returnTo(given), allowedReturnTo(given, [...origins])]
+      for (const one of [href, inPage])
+        if (one !== undefined) expect(origins).toContain(new URL(one, 'https://evil.example').origin)
     }),
-    { numRuns: 3000 },
+    { numRuns: 6000 },
   )
 })
 
