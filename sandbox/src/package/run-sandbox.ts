@@ -23,8 +23,14 @@ export interface RunOptions extends Omit<ParsedOptions, 'port'> {
 type OnStop = (close: () => Promise<void>) => void
 
 const DEFAULT_HOST = '127.0.0.1'
-/** A page that polls often in tests gets the answer to a push at once. */
-const CONSTANTS = { authn: { pollEveryMs: 50 } }
+/**
+ * A page that polls often in tests gets the answer to a push at once. The circuit breakers do not
+ * open, so that nothing is left of a fault that a test has removed.
+ */
+const CONSTANTS = {
+  authn: { pollEveryMs: 50 },
+  upstream: { breaker: { consecutiveFailures: Infinity, halfOpenAfterMs: 0 } },
+}
 
 /**
  * Starts the sandbox, and a broker if `broker` is set. If a part does not start, the others are

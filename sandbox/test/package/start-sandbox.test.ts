@@ -287,6 +287,7 @@ describe('with a broker', () => {
         { login: 'nina@example.test', password: PASSWORD, factors: ['push-number'] },
         { login: 'sam@example.test', password: PASSWORD, factors: ['sms', 'email'], groups: null },
         { login: 'neil@example.test', password: PASSWORD },
+        { login: 'noa@example.test', password: PASSWORD },
         { login: 'kai@example.test', password: PASSWORD, factors: ['webauthn'] },
         { login: 'eve@example.test', password: PASSWORD, ...ENROLLS },
         { login: 'newt@example.test', activation: true },
@@ -422,6 +423,28 @@ describe('with a broker', () => {
     await signIn('neil')
     expect(await session()).toBeDefined()
   })
+
+  test.each([
+    { kind: 'cut' },
+    { kind: 'status', status: 503, body: { error: 'service_offline' } },
+  ] as const)(
+    'after many requests that fail with %j, the first one without the fault succeeds',
+    async (fault) => {
+      const minting = await visit() // PAM's token, which has a pause of its own
+      await minting.signIn('neil')
+      expect((await minting.browser.get('/api/v1/pam/me')).status).toBe(200)
+      const { browser, signIn } = await visit()
+      await signIn('noa')
+      sandbox.control.setFaults({ authn: [fault], pam: [fault] })
+      for (let attempt = 0; attempt < 7; attempt += 1) {
+        expect((await signIn('neil')).status).toBeGreaterThanOrEqual(502)
+        expect((await browser.get('/api/v1/pam/me')).status).toBeGreaterThanOrEqual(502)
+      }
+      sandbox.control.setFaults({})
+      expect((await browser.get('/api/v1/pam/me')).status).toBe(200)
+      expect((await signIn('neil')).json.status).toBe('SUCCESS')
+    },
+  )
 
   test('POST /sandbox/reset ends sessions and restores the clock, as control.reset does', async () => {
     const { signIn, session } = await visit()
