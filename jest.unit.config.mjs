@@ -16,8 +16,8 @@ const FOLDERS = [
 ]
 
 /**
- * `npm run test:unit`: the tests that need neither a build nor a server or browser that is
- * installed. `test/architecture.test.ts` checks that they start none.
+ * `npm run test:unit`: the tests that need no build but that of the client (two seconds), and no
+ * server or browser that is installed. `test/architecture.test.ts` checks that they start none.
  */
 export default {
   ...everyday,

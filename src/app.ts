@@ -89,15 +89,14 @@ export function createGuards(options: AppOptions): readonly Row[] {
     log,
     metrics,
   })
+  const begin = beginRequest(isTrustedProxy, options)
+  const { loadApplicationSession } = options.handOver
   const { loadSession, refuseOtherSession } = createSessionGuards(options.sessions)
+  const refuseUnknown = refuseUnknownAddress({ log, metrics })
   const limitInFlight = createInFlightLimit({ maxRequestsInFlight, metrics })
 
   return [
-    {
-      phase: 'first',
-      of: [F, B, O, I, R, S, W, D, X, K, H, U],
-      guard: beginRequest(isTrustedProxy, options),
-    },
+    { phase: 'first', of: [F, B, O, I, R, S, W, D, X, K, H, U], guard: begin },
     { phase: 'first', of: [F, B, O, I, R, S, W, D, X, K, H, U], guard: setSecurityHeaders({ secure }) },
     { phase: 'route', of: [F, _, _, _, _, _, _, _, _, _, _, _], guard: beginForwardAuth(metrics) },
     // before all that refuse, so that pages of allowed origins can read refusals
@@ -105,22 +104,14 @@ export function createGuards(options: AppOptions): readonly Row[] {
     { phase: 'paths', of: [_, B, O, I, R, S, W, D, X, K, H, U], guard: refuseAmbiguousPath },
     { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, K, H, U], guard: crossSite.refuseUnsafe },
     { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, _, H, U], guard: answerProbes(options.doctorProbes) },
-    {
-      phase: 'paths',
-      of: [F, B, O, I, R, S, W, D, X, K, H, U],
-      guard: refuseUnknownAddress({ log, metrics }),
-    },
+    { phase: 'paths', of: [F, B, O, I, R, S, W, D, X, K, H, U], guard: refuseUnknown },
     // a path without a route is 404 here, and a method that its path does not have is 405
     { phase: 'route', of: [_, _, _, _, _, _, W, _, X, _, _, _], guard: parseBody('json') },
     { phase: 'route', of: [_, _, _, _, _, _, _, D, _, _, _, _], guard: parseBody('form') },
     { phase: 'route', of: [_, _, _, _, R, S, _, _, _, _, _, _], guard: crossSite.refuseReads },
     { phase: 'route', of: [_, _, _, I, _, _, _, _, _, _, _, _], guard: crossSite.refuseImageReads },
     { phase: 'route', of: [F, B, O, I, R, S, W, D, X, K, H, _], guard: limitInFlight },
-    {
-      phase: 'route',
-      of: [F, _, _, _, _, _, _, _, _, _, _, _],
-      guard: options.handOver.loadApplicationSession,
-    },
+    { phase: 'route', of: [F, _, _, _, _, _, _, _, _, _, _, _], guard: loadApplicationSession },
     { phase: 'route', of: [F, _, O, I, R, S, W, D, X, _, H, _], guard: refuseOtherSession },
     { phase: 'route', of: [F, _, _, _, _, S, _, _, X, K, _, _], guard: loadSession },
   ]

@@ -78,7 +78,7 @@ describe('the document', () => {
     expect(read('docs/openapi.json')).toEqual(inJson(openApiDocument()))
   })
 
-  test('has an example of each body, JSON answer, error code and redirect; Redocly validates them', () => {
+  test('has an example (openapi/examples.json) of each body, JSON answer, error code and redirect; Redocly validates them', () => {
     const api = inJson(openApiDocument()) as {
       paths: object
       components: { responses: Record<string, Response> }

@@ -17,12 +17,12 @@ const scope = {
 const { times } = scope
 
 /** Faults of the org's deliveries to an event hook. */
-const deliveryFault = z.discriminatedUnion('kind', [
+export const DELIVERY_FAULT = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('late'), ms: z.number().min(0), times }),
   z.strictObject({ kind: z.enum(['twice', 'out-of-order', 'wrong-secret', 'silence']), times }),
 ])
 
-const faultRule = z.discriminatedUnion('kind', [
+export const FAULT_RULE = z.discriminatedUnion('kind', [
   z.strictObject({ ...scope, kind: z.literal('delay'), ms: z.number().min(0) }),
   z.strictObject({
     ...scope,
@@ -66,10 +66,10 @@ const faultRule = z.discriminatedUnion('kind', [
 ])
 
 /** A rule as tests write it; parsing fills in the defaults. */
-export type FaultRule = z.input<typeof faultRule>
-export type ParsedFaultRule = z.output<typeof faultRule>
-export type DeliveryFaultRule = z.input<typeof deliveryFault>
-export type ParsedDeliveryFault = z.output<typeof deliveryFault>
+export type FaultRule = z.input<typeof FAULT_RULE>
+export type ParsedFaultRule = z.output<typeof FAULT_RULE>
+export type DeliveryFaultRule = z.input<typeof DELIVERY_FAULT>
+export type ParsedDeliveryFault = z.output<typeof DELIVERY_FAULT>
 export type FaultKind = ParsedFaultRule['kind']
 export type RuleOf<K extends FaultKind> = Extract<ParsedFaultRule, { kind: K }>
 
@@ -88,12 +88,12 @@ export class InvalidFaultRule extends Error {
 
 /** @throws InvalidFaultRule */
 export function parseFaultRule(input: FaultRule): ParsedFaultRule {
-  return parseRule(faultRule, input)
+  return parseRule(FAULT_RULE, input)
 }
 
 /** @throws InvalidFaultRule */
 export function parseDeliveryFault(input: DeliveryFaultRule): ParsedDeliveryFault {
-  return parseRule(deliveryFault, input)
+  return parseRule(DELIVERY_FAULT, input)
 }
 
 function parseRule<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {

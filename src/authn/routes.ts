@@ -13,10 +13,11 @@ import type { StepAnswer } from './transaction/step-outcome.ts'
 import type { RecoveryType } from './transaction/transaction.ts'
 
 export interface AuthnRoutesOptions {
+  /** `runStep` of run-step.ts, once for identical requests (coalescing/request-coalescing.ts). */
   readonly run: RunRequest
   readonly fetchOffered: FetchOffered
   readonly clientOf: (req: Request, res: Response) => Client
-  /** Sets the headers of a response that opens a session. */
+  /** Sets the headers of a response that opens a session (session/set-session.ts). */
   readonly setSession: (res: Response, sessionId: string) => void
 }
 

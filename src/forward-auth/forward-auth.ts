@@ -61,7 +61,7 @@ export interface ForwardAuthOptions extends MistypedRulesOptions {
   readonly jwtAudiences: readonly string[]
   /**
    * Reads the groups of the user, at most a minute old. `undefined` if the user is unknown there.
-   * Throws `BrokerError`. Without this function, PAM is not configured.
+   * Throws `BrokerError`. Without this function, PAM is not configured (pam/create-pam.ts).
    */
   readonly readAccess?: ((session: Session, requestId: string) => Promise<Access | undefined>) | undefined
   readonly now: () => number

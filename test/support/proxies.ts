@@ -249,7 +249,9 @@ const APACHE_MODULES = [
   ...'mpm_event unixd log_config mime dir authn_core authz_core ssl socache_shmcb headers lua proxy'.split(
     ' ',
   ),
-  ...'setenvif proxy_http slotmem_shm proxy_balancer lbmethod_byrequests reqtimeout buffer unique_id'.split(' '),
+  ...'setenvif proxy_http slotmem_shm proxy_balancer lbmethod_byrequests reqtimeout buffer unique_id'.split(
+    ' ',
+  ),
 ]
 const APACHE_DIRECTORIES = ['/usr/lib/apache2/modules', '/usr/lib/apache2', '/usr/lib64/httpd/modules']
 
