@@ -224,8 +224,8 @@ export function createSignInController(
     else await showFirst()
   }
 
-  function showSession(session: Session): void {
-    set({ ...NOTHING, view: 'signed-in', session })
+  function showSession(session: Session, message?: Message, error?: unknown): void {
+    set({ ...NOTHING, view: 'signed-in', session, message, error })
     endAgain(session)
   }
 
@@ -239,7 +239,7 @@ export function createSignInController(
       if (!session) return showForm(message, error)
       if (prompt && !again) again = { session, message: prompt }
       if (again?.session.userId === session.userId) showFormAgain(again, message, error)
-      else showSession(session)
+      else showSession(session, message, error)
     } catch (problem) {
       const told = messages.describeError(problem)
       if (own === current) set({ ...NOTHING, view: 'unavailable', message: told, error: problem })

@@ -500,3 +500,15 @@ describe('a session', () => {
     expect(get()).toMatchObject({ session: undefined, message: { key: 'sessionEnded' } })
   })
 })
+
+test('a link for another user is refused: the session stays, and the message says so', async () => {
+  const page = await openPage()
+  await page.signIn('amelia.stone')
+  await page.controller.signIn({ token: harness.sandbox.activationToken('anna.activate') })
+  const { view, session, message } = page.get()
+  expect({ view, login: session?.login, key: message?.key }).toEqual({
+    view: 'signed-in',
+    login: 'amelia.stone@example.test',
+    key: 'otherUser',
+  })
+})

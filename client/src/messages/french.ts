@@ -30,7 +30,7 @@ export const FRENCH: Catalogue = {
     stepInProgress: ['Votre dernière action est encore en cours de traitement', '{retry}'],
     apiNotProxied: [
       'Une configuration est incorrecte',
-      'Cette page n’atteint pas le service de connexion (/api est-il relayé ?). Contactez votre service d’assistance.',
+      'Cette page n’atteint pas le service de connexion (/api est-il relayé ?). Contactez votre service d’assistance.',
     ],
     unknown: [
       'Une erreur est survenue',
