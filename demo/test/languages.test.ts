@@ -147,7 +147,10 @@ describe('from right to left', () => {
     await visitor.press(/^Security question/)
     await visitor.main.getByRole('textbox').fill('lighthouse')
     await visitor.press('Continue')
+    await visitor.screen('Hello Max')
+    await page.reload() // asks for the session
     await visitor.screen('Hello نورة')
+    await page.evaluate(`document.documentElement.dir = 'rtl'`)
     await visitor.main.getByRole('table', { name: 'My groups' }).waitFor()
     expect(await isRightToLeft(visitor, ARABIC)).toBe(true)
     expect(await isRightToLeft(visitor, 'max.many@example.test')).toBe(false)

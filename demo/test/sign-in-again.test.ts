@@ -99,7 +99,7 @@ describe('returnTo', () => {
 describe('prompt=login', () => {
   const again = async (visitor: Visitor) => {
     await visitor.screen('Sign in')
-    await visitor.notice(/asks you to confirm that it is you by signing in again/)
+    await visitor.notice(/Confirm that it is you by signing in again/)
   }
 
   test('within a session, the user signs in again, and goes back only then', async () => {
@@ -200,7 +200,7 @@ describe('a sign-in that is too old to end other sessions', () => {
     nowMs += 16 * MINUTE_MS
     await here.press('End all others (1)')
     await here.screen('Sign in')
-    await here.alert(/Confirm that it is you by signing in again/)
+    await here.notice(/Confirm that it is you by signing in again/)
     expect(await here.main.getByLabel('Username').inputValue()).toBe(`${login}@example.test`)
     return { here, there, id }
   }

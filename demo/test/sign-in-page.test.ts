@@ -61,7 +61,6 @@ describe('a second factor', () => {
   test('a rejected push can be sent again; the number to match is shown', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('nina.number')
-    await visitor.press('Send the request')
     await visitor.main.getByText(/^\d\d$/).waitFor()
     await clickOnce(visitor.page.getByRole('button', { name: 'No, it is not me' }))
     await visitor.screen('That did not work')

@@ -130,7 +130,6 @@ describe('on a phone', () => {
     await list.waitFor({ state: 'hidden' })
     expect(await main.getByLabel('Username').inputValue()).toBe('nina.number@example.test')
     await visitor.press('Sign in')
-    await visitor.press('Send the request')
     const number = await main.getByText(/^\d\d$/).innerText()
     await clickOnce(page.getByRole('button', { name: 'Demo: the phone has a request' }))
     await clickOnce(page.getByRole('button', { name: number, exact: true }))

@@ -147,8 +147,11 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, readonly Step[]>>>
   'factors that the page verifies': {
     'priya.nair': [
       signIn,
+      screen('Look at your phone'),
+      press('Back'),
       screen(/^Choose how to verify/),
       press(/^Okta Verify A request/),
+      rememberDevice,
       press('Send the request'),
       screen('Look at your phone'),
       approveOnPhone,

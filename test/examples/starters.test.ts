@@ -103,11 +103,23 @@ function press(page: Page, label: string): Promise<void> {
   return page.getByRole('button', { name: label }).click()
 }
 
-test.each(NAMES)('the starter %s signs in with a code, shows groups, and signs out', async (name) => {
-  const { page, sandboxUrl } = starterOf(name)
+async function refuseWrongPassword(page: Page): Promise<void> {
   await signIn(page, 'Wrong-Password-1')
   await page.getByRole('alert').getByText('Incorrect username or password').waitFor()
   expect(await faultsOf(page)).toEqual([])
+}
+
+test('the starter react sends a push at once, shows groups, and signs out', async () => {
+  const { page } = starterOf('react')
+  await refuseWrongPassword(page)
+  await signIn(page, 'Demo-Password-1', ' ada ')
+  await page.getByText('Choose this number on your phone').waitFor()
+  await signOut(page)
+})
+
+test.each(SHORT)('the starter %s signs in with a code, shows groups, and signs out', async (name) => {
+  const { page, sandboxUrl } = starterOf(name)
+  await refuseWrongPassword(page)
   await signIn(page, 'Demo-Password-1', ' ada ')
   await press(page, 'Authenticator app')
   await page.getByLabel('Code').fill('000000')

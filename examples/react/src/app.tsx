@@ -1,5 +1,8 @@
+import type { SignInState } from 'gatehouse-client'
+import { signIn } from './gatehouse.ts'
 import { texts } from './language/language.ts'
-import { usePage, type View } from './page.ts'
+import { messageOfSignIn } from './messages.ts'
+import { type PageState, usePage } from './page.ts'
 import { Button } from './parts/button.tsx'
 import { MESSAGE_ID } from './parts/fields.tsx'
 import { LanguageSwitch } from './parts/language-switch.tsx'
@@ -8,19 +11,24 @@ import { Screen } from './parts/screen.tsx'
 import { Portal } from './portal/portal.tsx'
 import { Denied } from './sign-in/denied.tsx'
 import { SignIn } from './sign-in/sign-in.tsx'
+import { Start } from './sign-in/start.tsx'
 import type { Slots } from './slots.tsx'
+import { useSignIn } from './use-sign-in.ts'
 
 export function App({ logo, help, terms }: Slots) {
-  const { view, viewKey, message } = usePage()
+  const state = useSignIn(signIn)
+  const page = usePage()
+  const message = page.message === undefined ? messageOfSignIn(state) : page.message
+  const isWide = state.view === 'signed-in' && page.place === 'portal'
   return (
     <>
-      <div className={view.is === 'portal' ? 'card wide' : 'card'}>
+      <div className={isWide ? 'card wide' : 'card'}>
         {logo && <header className="logo">{logo}</header>}
         <main>
           <div id={MESSAGE_ID}>
             <MessagePlace message={message} />
           </div>
-          <Shown key={viewKey} view={view} />
+          <Shown key={page.screenKey} state={state} page={page} />
         </main>
       </div>
       <footer>
@@ -35,23 +43,25 @@ export function App({ logo, help, terms }: Slots) {
   )
 }
 
-function Shown({ view }: { readonly view: View }) {
-  switch (view.is) {
-    case 'loading':
-      return <Screen title={texts.oneMoment} />
-    case 'unavailable':
-      return (
-        <Screen title={texts.oneMoment}>
-          <div className="actions">
-            <Button label={texts.tryAgain} onPress={async () => location.reload()} />
-          </div>
-        </Screen>
-      )
-    case 'sign-in':
-      return <SignIn step={view.step} first={view.first} />
-    case 'denied':
-      return <Denied denial={view.denial} session={view.session} />
-    case 'portal':
-      return <Portal session={view.session} />
-  }
+interface ShownProps {
+  readonly state: SignInState
+  readonly page: PageState
+}
+
+function Shown({ state: { view, step, session }, page: { wayBack, isPending, place } }: ShownProps) {
+  const isLeaving = view === 'signed-in' && place === 'elsewhere'
+  if (view === 'loading' || view === 'replaced' || isLeaving || isPending)
+    return <Screen title={texts.oneMoment} />
+  if (view === 'unavailable')
+    return (
+      <Screen title={texts.oneMoment}>
+        <div className="actions">
+          <Button label={texts.tryAgain} onPress={async () => location.reload()} />
+        </div>
+      </Screen>
+    )
+  if (view === 'sign-in')
+    return step ? <SignIn step={step} /> : <Start wayBack={wayBack} isAgain={session !== undefined} />
+  if (!session) return null
+  return typeof place === 'string' ? <Portal session={session} /> : <Denied denial={place} />
 }

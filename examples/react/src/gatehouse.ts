@@ -1,8 +1,11 @@
-import { createGatehouse } from 'gatehouse-client'
-import { chosenLanguage } from './language/language.ts'
+import { createGatehouse, createSignInController } from 'gatehouse-client'
+import { chosenLanguage, messages } from './language/language.ts'
 
 /** One for the page: it knows the open session. Gatehouse is at the page's own origin. */
 export const gatehouse = createGatehouse(chosenLanguage ? { language: chosenLanguage } : {})
+
+/** Its state is where the sign-in is, and the session that it leads to. */
+export const signIn = createSignInController(gatehouse, { messages, pushAtOnce: true })
 
 /**
  * The relying party id of security keys, such as `example.com` for keys of all its hosts.

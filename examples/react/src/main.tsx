@@ -1,7 +1,7 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
-import { start } from './page.ts'
+import { follow, start } from './entry.ts'
 import { SLOTS } from './slots.tsx'
 
 const root = document.getElementById('root')
@@ -11,5 +11,6 @@ createRoot(root).render(
     <App {...SLOTS} />
   </StrictMode>,
 )
+follow()
 addEventListener('hashchange', () => void start()) // a link of an email, opened in this tab
 await start()

@@ -1,11 +1,11 @@
-import { type Denial, GatehouseError, type SessionEnd, type SignInStep } from 'gatehouse-client'
+import { type Denial, GatehouseError, type SignInState } from 'gatehouse-client'
 import type { Action } from 'gatehouse-client/messages'
-import { messages, texts } from './language/language.ts'
+import { messages } from './language/language.ts'
 
 /** A message for the user. */
 export interface Message {
   readonly tone: 'error' | 'info' | 'good'
-  readonly title?: string
+  readonly title?: string | undefined
   readonly text: string
   /** May be in another language. */
   readonly details?: readonly string[]
@@ -24,36 +24,31 @@ export interface ErrorMessage extends Message {
   readonly waitSeconds: number
 }
 
-/** An error of this page, with a message for the user. */
-export class PageError extends Error {}
+/** These say what comes next. */
+const INFORMS: readonly Action[] = ['none', 'continue', 'sign-in-again']
 
 export function messageOf(error: unknown): ErrorMessage {
-  if (!(error instanceof GatehouseError)) {
-    const text = error instanceof PageError ? error.message : texts.cannotContinue
-    return { tone: 'error', text, action: 'retry', causes: [], waitSeconds: 0 }
-  }
-  const { causes, requestId, retryAfterSeconds: waitSeconds = 0 } = error
   const { title, text, action, field, details } = messages.describeError(error)
+  const {
+    causes = [],
+    requestId,
+    retryAfterSeconds: waitSeconds = 0,
+  }: Partial<GatehouseError> = error instanceof GatehouseError ? error : {}
   const message = { title, text, action, field, details, causes, waitSeconds }
-  if (action === 'none' || action === 'continue') return { tone: 'info', ...message }
+  if (INFORMS.includes(action)) return { tone: 'info', ...message }
   return { tone: 'error', ...message, requestId: action === 'correct' ? undefined : requestId }
 }
 
-/** The values of `factorResult` that are no failure. */
-const IN_PROGRESS = new Set(['WAITING', 'CHALLENGE'])
-
-/** Why the user sees this step. */
-export function resultOf(step: SignInStep): Message | undefined {
-  const result = 'result' in step ? step.result : undefined
-  if (result === undefined || IN_PROGRESS.has(result)) return undefined
-  return { tone: 'error', text: messages.describeResult(result).text }
+/** The error of the last action, or why the user sees this step. */
+export function messageOfSignIn({ message, error, step }: SignInState): Message | undefined {
+  if (!message || error) return error ? messageOf(error) : undefined
+  const { key, title, text, action } = message
+  if (key === 'accountUnlocked') return { tone: 'good', title, text }
+  if (step && 'result' in step) return { tone: 'error', text }
+  return { tone: 'info', title: action === 'sign-in' ? undefined : title, text }
 }
 
 export function denialOf(denial: Denial): Message {
   const { title, text } = messages.describeDenial(denial)
   return { tone: 'info', title, text }
-}
-
-export function sessionEndOf(reason: SessionEnd): Message {
-  return { tone: 'info', text: messages.describeSessionEnd(reason).text }
 }

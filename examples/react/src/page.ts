@@ -1,38 +1,33 @@
-import { allowedReturnTo, type Denial, type Session, type SignInStep } from 'gatehouse-client'
+import { type Denial, ReauthenticationError, type SignInState } from 'gatehouse-client'
 import { useSyncExternalStore } from 'react'
-import { gatehouse, RETURN_TARGETS } from './gatehouse.ts'
-import { texts } from './language/language.ts'
-import { denialOf, type Message, messageOf, resultOf, sessionEndOf } from './messages.ts'
+import { signIn } from './gatehouse.ts'
+import { type Message, messageOf } from './messages.ts'
 import { emptyField, labelled, markField } from './parts/mark-field.ts'
-import { onlyChallenge } from './sign-in/factors.tsx'
-import { forgetUrlParameters, takeUrlParameters } from './url-parameters.ts'
+import { beginOnlyChallenge } from './sign-in/factors.tsx'
 
-/**
- * What the page shows, and the functions that change it. They are outside React, which may run an
- * effect twice.
- */
+/** What the page adds to the state of the sign-in (`signIn`). */
 export interface PageState {
-  readonly view: View
-  /** Another one for each view, so that React replaces the screen. */
-  readonly viewKey: number
-  readonly message: Message | undefined
+  /** Another one for each screen, so that React replaces it. */
+  readonly screenKey: number
+  /** Instead of the message of the sign-in. null: none. */
+  readonly message: Message | null | undefined
+  /** A way back into the account, instead of the first form. */
+  readonly wayBack: WayBack | undefined
+  /** What comes next is not known yet, such as a challenge that begins by itself. */
+  readonly isPending: boolean
+  /** Where an open session leads: also to why an application refuses it. */
+  readonly place: 'elsewhere' | 'portal' | Denial
 }
 
-export type View =
-  | { readonly is: 'loading' }
-  /** Gatehouse cannot tell whether the user is signed in. */
-  | { readonly is: 'unavailable' }
-  | { readonly is: 'sign-in'; readonly step: Next; readonly first?: FirstScreen }
-  | { readonly is: 'denied'; readonly denial: Denial; readonly session: Session }
-  | { readonly is: 'portal'; readonly session: Session }
+export type WayBack = 'forgot' | 'unlock'
 
-/** The first screen of a sign-in within the open session, or of an unlock. */
-export type FirstScreen = 'again' | 'unlock' | 'forgot'
-
-/** What a move leads to. Undefined: there is no sign-in, or it has ended. */
-export type Next = SignInStep | undefined
-
-let state: PageState = { view: { is: 'loading' }, viewKey: 0, message: undefined }
+let state: PageState = {
+  screenKey: 0,
+  message: undefined,
+  wayBack: undefined,
+  isPending: false,
+  place: 'elsewhere',
+}
 const listeners = new Set<() => void>()
 
 export function usePage(): PageState {
@@ -44,175 +39,45 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-function set(change: Partial<PageState>): void {
-  state = { ...state, ...change }
+export function change(changes: Partial<Omit<PageState, 'screenKey'>>): void {
+  state = { ...state, ...changes }
   for (const listener of listeners) listener()
 }
 
-/** Undefined: removes the message. */
-export function say(message: Message | undefined): void {
-  set({ message })
+/** Shows another screen. */
+export function replace(changes: Partial<Omit<PageState, 'screenKey'>> = {}): void {
+  state = { ...state, screenKey: state.screenKey + 1 }
+  change(changes)
 }
 
-function replace(view: View, message?: Message): void {
-  set({ view, viewKey: state.viewKey + 1, message })
+/** Shows another step of the sign-in. While it is being cancelled, it is busy without one. */
+export function showStep({ step, busy }: SignInState, wayBack: WayBack | undefined): void {
+  replace({ wayBack, isPending: running !== undefined && (busy || step?.status === 'MFA_REQUIRED') })
 }
 
-/** Leaves the sign-in of this user, for another one's. */
-export async function signInAsOther(step: SignInStep): Promise<void> {
-  await step.cancel()
-  username.keep('')
-  await showFirst()
+/** Undefined: shows the message of the sign-in, if there is one. null: shows none. */
+export function say(message: Message | null | undefined): void {
+  change({ message })
 }
 
-/** Leaves the step for a way back into the account. */
-export function showWayBack(first: 'forgot' | 'unlock'): void {
-  replace({ is: 'sign-in', step: undefined, first })
+/** Undefined: back to the form. */
+export function showWayBack(wayBack: WayBack | undefined): void {
+  replace({ wayBack, message: null })
 }
 
-/**
- * The username that was typed last. It is forgotten after a sign-in, because the next user may be
- * another.
- */
-let typedUsername = ''
+/** Undefined: what the sign-in knows. */
+let typedUsername: string | undefined
 
+/** The username is kept from screen to screen. */
 export const username = {
-  get: () => typedUsername,
-  keep: (typed: string) => {
+  get: () => typedUsername ?? signIn.getState().login ?? '',
+  keep: (typed: string | undefined) => {
     typedUsername = typed
   },
 }
 
-/** Where the user goes after the sign-in. */
-let returnTo: string | undefined
-/** An application wants a newer sign-in, or a further factor. */
-let isPrompted = false
-/** Why the application has refused the session, if it tells. */
-let denial: Denial | undefined
-/** The session within which the user signs in again, and the action that needs it. */
-let again: { readonly id: string; readonly repeat?: (() => Promise<void>) | undefined } | undefined
-
-/**
- * A link of an email starts a sign-in, a step-up continues, and so does a sign-in after a reload.
- */
-export async function start(): Promise<void> {
-  const parameters = takeUrlParameters()
-  const { activation: token, recovery, stateToken, returnTo: target, handover, prompt } = parameters
-  denial = parameters.denial
-  returnTo = handover ? `/signin${location.search}` : allowedReturnTo(target, RETURN_TARGETS)
-  isPrompted = prompt === 'login'
-  try {
-    if (token) await show(gatehouse.signIn({ token }))
-    else if (recovery) await show(gatehouse.redeemRecoveryToken(recovery))
-    else await show(stateToken ? gatehouse.signIn({ stateToken }) : gatehouse.resume())
-    if (target && !returnTo) say({ tone: 'info', text: texts.targetRefused })
-  } catch (error) {
-    replace({ is: 'unavailable' })
-    await fail(error)
-  }
-}
-
-/** Shows the step that follows a move, and a notice. */
-export async function show(next: Next | Promise<Next>, notice?: string): Promise<void> {
-  const step = await next
-  if (!step) return showFirst()
-  if (step.status === 'SUCCESS') return finish(step)
-  const challenge = onlyChallenge(step)
-  if (challenge) return show(challenge())
-  replace({ is: 'sign-in', step }, resultOf(step) ?? (notice ? { tone: 'good', text: notice } : undefined))
-}
-
-async function finish({ redirectUrl, unlocked }: Extract<SignInStep, { status: 'SUCCESS' }>): Promise<void> {
-  if (redirectUrl) return location.assign(redirectUrl) // after a step-up, to the app
-  if (unlocked) return showFirst({ tone: 'good', text: texts.accountUnlocked })
-  username.keep('')
-  isPrompted = false
-  const { id, repeat } = again ?? {}
-  // not for another user who has signed in instead
-  const isSame = repeat && (await gatehouse.session())?.id === id
-  await showFirst(isSame ? await repeat().then(() => undefined, messageOf) : undefined)
-}
-
-let isAsking = false
-
-/**
- * The form, or if there is a session, where the user wanted to go. Asking for the session also sets
- * the device cookie.
- */
-async function showFirst(message?: Message): Promise<void> {
-  again = undefined
-  isAsking = true
-  try {
-    const session = await gatehouse.session()
-    if (!session) replace({ is: 'sign-in', step: undefined }, message)
-    else if (denial && isDenied(denial, session)) replace({ is: 'denied', denial, session }, message)
-    else if (isPrompted) signInAgain(session.login, session, message ?? promptOf(denial))
-    else if (returnTo) leave(returnTo)
-    else showPortal(session, message)
-  } catch (error) {
-    replace({ is: 'unavailable' }, messageOf(error))
-  } finally {
-    isAsking = false
-  }
-}
-
-/** Whether the same user has nothing to gain from a sign-in, at first or after it. */
-function isDenied({ reason, amr }: Denial, session: Session): boolean {
-  if (isPrompted) return reason === 'role' || reason === 'group' || reason === 'bound'
-  return amr.some((method) => !session.amr.includes(method))
-}
-
-function promptOf(denial: Denial | undefined): Message {
-  return denial ? denialOf(denial) : { tone: 'info', text: texts.signInAgain }
-}
-
-function leave(url: string): void {
-  replace({ is: 'loading' })
-  location.replace(url)
-}
-
-function showPortal(session: Session, message?: Message): void {
-  forgetUrlParameters()
-  replace({ is: 'portal', session }, message)
-}
-
-/** The form, within the open session. @param repeat runs after the sign-in */
-function signInAgain(login: string, { id }: Session, message: Message, repeat?: () => Promise<void>): void {
-  username.keep(login)
-  again = { id, repeat }
-  replace({ is: 'sign-in', step: undefined, first: 'again' }, message)
-}
-
-/** Despite the refusal of the application: with another factor, or as another user. */
-export async function signInOtherwise({ reason }: Denial, session: Session): Promise<void> {
-  isPrompted = false
-  signInAgain(reason === 'amr' ? session.login : '', session, promptOf(denial))
-}
-
-/** The user may have access by now. */
-export async function tryAgain(): Promise<void> {
-  denial = undefined
-  isPrompted = false
-  await showFirst()
-}
-
-/** The user does not sign in again. */
-export async function stay(): Promise<void> {
-  username.keep('')
-  returnTo = undefined
-  denial = undefined
-  isPrompted = false
-  await showFirst()
-}
-
-gatehouse.onSessionStart(() => {
-  if (state.view.is === 'sign-in' && !state.view.step) void showFirst()
-})
-gatehouse.onSessionEnd((reason) => {
-  if (state.view.is === 'portal' && !isAsking) void showFirst(sessionEndOf(reason))
-})
-
-let isRunning = false
+/** The screen on which an action runs: on the next one, others can run. */
+let running: { readonly screenKey: number } | undefined
 
 /**
  * Runs an action of the user, unless another one is running, and shows its error. With a form, the
@@ -220,43 +85,46 @@ let isRunning = false
  * @returns the seconds to wait before the next try, if the error tells them
  */
 export async function run(action: () => Promise<void>, form?: HTMLFormElement): Promise<number> {
-  if (isRunning) return 0
-  isRunning = true
+  if (running?.screenKey === state.screenKey) return 0
+  const own = { screenKey: state.screenKey }
+  running = own
   say(undefined)
   try {
     await action()
-    return 0
+    await beginOnlyChallenge(signIn)
+    const { error } = signIn.getState()
+    return error === undefined ? 0 : fail(error, form)
   } catch (error) {
-    return await fail(error, form, action)
+    return fail(error, form)
   } finally {
-    isRunning = false
+    if (running === own) {
+      running = undefined
+      change({ isPending: false })
+    }
   }
 }
 
-/**
- * Shows an error. If the sign-in is over, with the first screen. @param repeat what has failed.
- * @returns as `run`
- */
-export async function fail(
-  error: unknown,
-  form?: HTMLFormElement,
-  repeat?: () => Promise<void>,
-): Promise<number> {
+/** Runs a move of the sign-in, and tells the user that it was done. */
+export async function confirm(move: Promise<void>, text: string): Promise<void> {
+  await move
+  if (signIn.getState().error === undefined) say({ tone: 'good', text })
+}
+
+function fail(error: unknown, form?: HTMLFormElement): number {
   const message = messageOf(error)
   const { action, field, details = [], causes, waitSeconds } = message
-  if (action === 'sign-in' || action === 'reload') return 0 // `onSessionEnd` tells the user
-  const { view } = state
-  if (action === 'sign-in-again' && view.is === 'portal')
-    signInAgain(view.session.login, view.session, message, repeat)
-  else if (action === 'unlock') replace({ is: 'sign-in', step: undefined, first: 'unlock' }, message)
-  else if (action === 'reset-password') replace({ is: 'sign-in', step: undefined, first: 'forgot' }, message)
-  else if (action === 'restart' || action === 'sign-out') await showFirst(message)
-  else if (form && action === 'correct') {
+  if (error instanceof ReauthenticationError) {
+    if (error.reason === 'other-user') say(null) // this user has begun nothing
+    return 0
+  }
+  if (action === 'sign-in' || action === 'reload') return 0 // the end of the session tells the user
+  if (!form?.isConnected) say(message)
+  else if (action === 'correct') {
     say({ ...message, details: details.map((detail) => labelled(form, detail)) })
     markField(form, causes, field)
   } else {
     say(message)
-    if (form && action === 'continue') emptyField(form, field)
+    if (action === 'continue') emptyField(form, field)
   }
   return waitSeconds
 }

@@ -16,7 +16,6 @@ export const ENGLISH = {
   signIn: 'Sign in',
   signInFor: 'Sign in to continue to {app}',
   theApp: 'the app',
-  signInAgain: 'The application asks you to confirm that it is you by signing in again.',
   signInOtherwise: 'Sign in in another way',
   signInAsOther: 'Sign in as another user',
   signingIn: 'Signing in:',
@@ -30,7 +29,6 @@ export const ENGLISH = {
   unlock: 'Unlock',
   unlockAccount: 'Unlock your account',
   accountLocked: 'Your account is locked',
-  accountUnlocked: 'Your account is unlocked. You can sign in again.',
   askHelpDeskToUnlock: 'Ask your help desk to unlock it.',
   ifRecoverable: 'If this account can be recovered this way, you will receive a message.',
   sendMe: 'Send me',
@@ -179,7 +177,6 @@ export const ENGLISH = {
   touchKey: 'Insert your security key, and touch it when your browser asks.',
   useKey: 'Use my security key',
   registerKey: 'Register my security key',
-  noKeyAnswered: 'No security key responded. Please try again.',
   approveInDuo: 'Approve the request in Duo’s frame.',
   otherPage: 'You sign in on another page. If it does not return you here, open this page again.',
 

@@ -16,7 +16,6 @@ export const FRENCH: Texts = {
   signIn: 'Se connecter',
   signInFor: 'Connectez-vous pour continuer vers {app}',
   theApp: 'l’application',
-  signInAgain: 'L’application vous demande de confirmer votre identité en vous connectant à nouveau.',
   signInOtherwise: 'Se connecter autrement',
   signInAsOther: 'Utiliser un autre compte',
   signingIn: 'Connexion :',
@@ -30,7 +29,6 @@ export const FRENCH: Texts = {
   unlock: 'Déverrouiller',
   unlockAccount: 'Déverrouiller le compte',
   accountLocked: 'Votre compte est verrouillé',
-  accountUnlocked: 'Votre compte est déverrouillé. Vous pouvez vous reconnecter.',
   askHelpDeskToUnlock: 'Demandez à votre service d’assistance de le déverrouiller.',
   ifRecoverable: 'Si l’accès à ce compte peut être récupéré de cette façon, vous recevrez un message.',
   sendMe: 'Recevoir',
@@ -199,7 +197,6 @@ export const FRENCH: Texts = {
   touchKey: 'Insérez votre clé de sécurité, puis touchez-la lorsque votre navigateur vous le demande.',
   useKey: 'Utiliser ma clé de sécurité',
   registerKey: 'Enregistrer ma clé de sécurité',
-  noKeyAnswered: 'Aucune clé de sécurité n’a répondu. Veuillez réessayer.',
   approveInDuo: 'Approuvez la demande dans la fenêtre de Duo.',
   otherPage:
     'Vous vous connectez sur une autre page. Si elle ne vous ramène pas ici, ouvrez à nouveau cette page.',

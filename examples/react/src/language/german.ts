@@ -15,7 +15,6 @@ export const GERMAN: Texts = {
   signIn: 'Anmelden',
   signInFor: 'Melden Sie sich an, um mit {app} fortzufahren',
   theApp: 'der App',
-  signInAgain: 'Die Anwendung bittet Sie, durch eine erneute Anmeldung zu bestätigen, dass Sie es sind.',
   signInOtherwise: 'Anders anmelden',
   signInAsOther: 'Mit einem anderen Konto anmelden',
   signingIn: 'Anmeldung:',
@@ -29,7 +28,6 @@ export const GERMAN: Texts = {
   unlock: 'Entsperren',
   unlockAccount: 'Konto entsperren',
   accountLocked: 'Ihr Konto ist gesperrt',
-  accountUnlocked: 'Ihr Konto ist entsperrt. Sie können sich wieder anmelden.',
   askHelpDeskToUnlock: 'Bitten Sie Ihren Helpdesk, es zu entsperren.',
   ifRecoverable:
     'Wenn dieses Konto auf diesem Weg wiederhergestellt werden kann, erhalten Sie eine Nachricht.',
@@ -196,7 +194,6 @@ export const GERMAN: Texts = {
     'Stecken Sie Ihren Sicherheitsschlüssel ein, und berühren Sie ihn, wenn Ihr Browser Sie dazu auffordert.',
   useKey: 'Sicherheitsschlüssel verwenden',
   registerKey: 'Sicherheitsschlüssel registrieren',
-  noKeyAnswered: 'Kein Sicherheitsschlüssel hat geantwortet. Bitte versuchen Sie es noch einmal.',
   approveInDuo: 'Bestätigen Sie die Anfrage im Fenster von Duo.',
   otherPage:
     'Sie melden sich auf einer anderen Seite an. Führt sie nicht hierher zurück, öffnen Sie diese Seite noch einmal.',

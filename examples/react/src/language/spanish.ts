@@ -15,7 +15,6 @@ export const SPANISH: Texts = {
   signIn: 'Iniciar sesión',
   signInFor: 'Inicie sesión para continuar en {app}',
   theApp: 'la aplicación',
-  signInAgain: 'La aplicación le pide que inicie sesión de nuevo para confirmar su identidad.',
   signInOtherwise: 'Iniciar sesión de otra forma',
   signInAsOther: 'Usar otra cuenta',
   signingIn: 'Inicio de sesión:',
@@ -29,7 +28,6 @@ export const SPANISH: Texts = {
   unlock: 'Desbloquear',
   unlockAccount: 'Desbloquear la cuenta',
   accountLocked: 'Su cuenta está bloqueada',
-  accountUnlocked: 'Su cuenta está desbloqueada. Ya puede volver a iniciar sesión.',
   askHelpDeskToUnlock: 'Pida al equipo de soporte que la desbloquee.',
   ifRecoverable: 'Si esta cuenta se puede recuperar de este modo, recibirá un mensaje.',
   sendMe: 'Recibir',
@@ -197,7 +195,6 @@ export const SPANISH: Texts = {
   touchKey: 'Inserte su llave de seguridad y tóquela cuando el navegador se lo pida.',
   useKey: 'Usar mi llave de seguridad',
   registerKey: 'Registrar mi llave de seguridad',
-  noKeyAnswered: 'Ninguna llave de seguridad ha respondido. Inténtelo de nuevo.',
   approveInDuo: 'Apruebe la solicitud en la ventana de Duo.',
   otherPage:
     'Está iniciando sesión en otra página. Si no vuelve aquí automáticamente, abra de nuevo esta página.',

@@ -3,7 +3,7 @@ import { texts } from '../language/language.ts'
 import type { Message } from '../messages.ts'
 
 /** The place of a message. It is always there: screen readers announce what changes in it. */
-export function MessagePlace({ message }: { readonly message: Message | undefined }) {
+export function MessagePlace({ message }: { readonly message: Message | null | undefined }) {
   const isError = message?.tone === 'error'
   return (
     <>

@@ -42,7 +42,7 @@ function useCountdown(): [left: number, start: (seconds: number) => void] {
       setLeft(Math.max(seconds, 0))
       if (seconds > 0) return
       clearInterval(timer)
-      say(undefined)
+      say(null)
     }, 500)
     return () => clearInterval(timer)
   }, [endsAt])

@@ -1,8 +1,9 @@
 import type { OwnSession } from 'gatehouse-client'
 import { useRef } from 'react'
-import { gatehouse } from '../gatehouse.ts'
+import { gatehouse, signIn } from '../gatehouse.ts'
 import { fill, fillText } from '../language/fill.ts'
 import { texts, timeOf } from '../language/language.ts'
+import { replace } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { MessagePlace } from '../parts/message-box.tsx'
 import { Time } from './time.tsx'
@@ -15,10 +16,11 @@ export function OwnSessions() {
   const [{ content: sessions, message }, reload] = useLoaded(gatehouse.ownSessions)
   const place = useRef<HTMLDivElement>(null)
 
-  async function end(ended: Promise<void>) {
-    await ended
+  async function end(act: () => Promise<void>) {
+    await signIn.requireRecentSignIn(act)
+    if (!place.current) return replace() // after a sign-in, the portal is a new one
     await reload()
-    place.current?.focus() // the pressed button no longer exists
+    place.current.focus() // the pressed button no longer exists
   }
 
   const others = sessions?.filter(({ current }) => !current).length ?? 0
@@ -27,7 +29,11 @@ export function OwnSessions() {
       <MessagePlace message={message} />
       <ul className="sessions">
         {sessions?.map((session) => (
-          <Item key={session.id} session={session} onEnd={() => end(gatehouse.endSession(session.id))} />
+          <Item
+            key={session.id}
+            session={session}
+            onEnd={() => end(() => gatehouse.endSession(session.id))}
+          />
         ))}
       </ul>
       {sessions && others === 0 && <p>{words.none}</p>}
@@ -36,7 +42,7 @@ export function OwnSessions() {
         <div className="actions">
           <Button
             label={fillText(words.endAll, { n: others })}
-            onPress={() => end(gatehouse.endOtherSessions())}
+            onPress={() => end(gatehouse.endOtherSessions)}
           />
         </div>
       )}

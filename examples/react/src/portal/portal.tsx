@@ -1,6 +1,6 @@
 import type { Session } from 'gatehouse-client'
 import { useEffect, useState } from 'react'
-import { gatehouse } from '../gatehouse.ts'
+import { gatehouse, signIn } from '../gatehouse.ts'
 import { fill, fillText } from '../language/fill.ts'
 import { durationOf, listOf, texts } from '../language/language.ts'
 import { say } from '../page.ts'
@@ -30,7 +30,7 @@ export function Portal({ session: opened }: { readonly session: Session }) {
       <p>{fill(texts.signedInAs, { login: session.login })}</p>
       <SessionFacts session={session} />
       <div className="actions">
-        <Button label={texts.signOut} onPress={gatehouse.signOut} />
+        <Button label={texts.signOut} onPress={signIn.signOut} />
         <Button label={texts.staySignedIn} onPress={async () => setSession(await gatehouse.refresh())} />
       </div>
       <h2>{texts.myRolesAndGroups}</h2>

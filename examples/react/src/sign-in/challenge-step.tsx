@@ -1,5 +1,5 @@
 import type * as client from 'gatehouse-client'
-import { type Next, show } from '../page.ts'
+import { signIn } from '../gatehouse.ts'
 import { Form } from '../parts/form.tsx'
 import type { IconName } from '../parts/icon.tsx'
 import { Screen } from '../parts/screen.tsx'
@@ -19,28 +19,24 @@ interface AgainProps {
   readonly title: string
   readonly submit: string
   readonly step: ChallengeStep
-  readonly onSubmit: () => Promise<Next>
+  readonly onSubmit: () => Promise<client.SignInStep>
 }
 
 /** The challenge has ended without a result: the user can begin another one. */
 export function Again({ title, submit, step, onSubmit }: AgainProps) {
   return (
     <Screen title={title}>
-      <Form submit={submit} onSubmit={() => show(onSubmit())} more={<Ways step={step} except="resend" />} />
+      <Form
+        submit={submit}
+        onSubmit={() => signIn.run(onSubmit)}
+        more={<Ways step={step} except="resend" />}
+      />
     </Screen>
   )
 }
 
-type Submit = (
-  proof?: client.Proof | client.Attestation,
-  options?: client.VerifyOptions,
-) => Promise<client.SignInStep>
-
-/**
- * Sends the proof. Without one, it requests another challenge. Undefined if the step takes none.
- */
-export function submitOf(step: ChallengeStep): Submit | undefined {
-  if (step.next === 'verify') return (proof, options) => step.verify(proof as client.Proof, options)
-  if (step.next === 'activate') return (proof) => step.activate(proof as client.Attestation)
-  return undefined
+/** Requests another challenge. Undefined if the step cannot. */
+export function challengeAgain(step: ChallengeStep): (() => Promise<client.SignInStep>) | undefined {
+  if (step.next === 'verify') return () => step.verify()
+  return step.next === 'activate' ? () => step.activate() : undefined
 }

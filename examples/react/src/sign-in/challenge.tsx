@@ -1,11 +1,11 @@
 import type { Factor } from 'gatehouse-client'
 import type { ReactNode } from 'react'
+import { signIn } from '../gatehouse.ts'
 import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
-import { show } from '../page.ts'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { Again, type ChallengeProps, type ChallengeStep, submitOf } from './challenge-step.tsx'
+import { Again, type ChallengeProps, type ChallengeStep } from './challenge-step.tsx'
 import { DuoScreen } from './duo.tsx'
 import { detailOf, kindOf, nameOf, ProofField } from './factors.tsx'
 import { OtherProvider } from './other-provider.tsx'
@@ -41,8 +41,7 @@ export function Challenge({ step }: { readonly step: ChallengeStep }): ReactNode
 }
 
 function EnterCode({ step, factor, title, icon, isSent }: ChallengeProps & { readonly isSent: boolean }) {
-  const submit = submitOf(step)
-  if (!submit) return <UnknownStepScreen step={step} />
+  if (step.next !== 'verify' && step.next !== 'activate') return <UnknownStepScreen step={step} />
   return (
     <Screen title={title} icon={icon}>
       <p>
@@ -51,7 +50,7 @@ function EnterCode({ step, factor, title, icon, isSent }: ChallengeProps & { rea
       <QrCode step={step} factor={factor} />
       <Form
         submit={texts.continue}
-        onSubmit={(values) => show(submit(proofOf(values)))}
+        onSubmit={(values) => signIn.verify(proofOf(values))}
         more={<Ways step={step} />}
       >
         <ProofField factor={factor} login={step.answer._embedded.user?.profile?.login} />

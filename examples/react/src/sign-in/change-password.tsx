@@ -1,7 +1,7 @@
 import type { ChangeElsewhere, PasswordExpired, PasswordReset, PasswordWarn } from 'gatehouse-client'
+import { signIn } from '../gatehouse.ts'
 import { fillText } from '../language/fill.ts'
 import { language, messages, texts } from '../language/language.ts'
-import { show } from '../page.ts'
 import { Checkbox, HiddenUsername, PasswordField } from '../parts/fields.tsx'
 import { Form, type Values } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
@@ -40,7 +40,7 @@ function ChangeForm({ step }: { readonly step: FormStep }) {
     <Screen title={titleOf(step)}>
       <Form
         submit={texts.changePassword}
-        onSubmit={(values) => show(change(step, values))}
+        onSubmit={(values) => signIn.run(() => change(step, values))}
         more={<Ways step={step} />}
       >
         <HiddenUsername login={user.profile?.login} />

@@ -1,10 +1,11 @@
 import type { Factor, MfaRequired } from 'gatehouse-client'
 import { type ReactNode, useState } from 'react'
+import { signIn } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
-import { show } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
+import { useSignIn } from '../use-sign-in.ts'
 import { FactorChoice } from './factor-choice.tsx'
 import { beginsAtOnce, detailOf, kindOf, nameOf, ProofField } from './factors.tsx'
 import { optionsOf, proofOf, RememberBox } from './proof.tsx'
@@ -12,7 +13,11 @@ import { Cancel, Explanation, UnknownStepScreen, Ways } from './ways.tsx'
 
 /** The operator can hide factor types (`HIDDEN_FACTORS`), so an answer may have no factor left. */
 export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
-  const [chosen, choose] = useState<Factor>()
+  /** The one that asks for its proof. */
+  const asking = useSignIn(signIn).factor
+  /** The one whose challenge the user has to request. */
+  const [picked, pick] = useState<Factor>()
+  const chosen = asking ?? picked
   const [first, ...more] = step.factors
   const known = step.factors.filter(kindOf)
 
@@ -25,7 +30,9 @@ export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
   if (known.length === 0) return <UnknownStepScreen step={step} />
   if (more.length === 0) return <Verify step={step} factor={first} ways={<Ways step={step} />} />
   if (chosen) {
-    const back = <Button label={texts.back} onPress={async () => choose(undefined)} />
+    const back = (
+      <Button label={texts.back} onPress={async () => (picked ? pick(undefined) : signIn.previous())} />
+    )
     return <Verify step={step} factor={chosen} ways={[back, <Cancel key="cancel" step={step} />]} />
   }
   return (
@@ -36,7 +43,7 @@ export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
             key={factor.id}
             factor={factor}
             use="verify"
-            onPress={async () => (beginsAtOnce(step, factor) ? show(step.verify(factor)) : choose(factor))}
+            onPress={async () => (isConfirmed(step, factor) ? pick(factor) : signIn.choose(factor))}
           />
         ))}
       </div>
@@ -47,13 +54,19 @@ export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
   )
 }
 
+/** Whether the user reads of it before it begins: nothing reaches a phone unasked. */
+function isConfirmed(step: MfaRequired, factor: Factor): boolean {
+  const { send, cannotVerify } = kindOf(factor) ?? {}
+  return !beginsAtOnce(step, factor) && (send ?? cannotVerify) !== undefined
+}
+
 interface VerifyProps {
   readonly step: MfaRequired
   readonly factor: Factor
   readonly ways: ReactNode
 }
 
-/** Asks for the proof, or offers to send a challenge: nothing reaches a phone unasked. */
+/** Asks for the proof, or offers to send a challenge. */
 function Verify({ step, factor, ways }: VerifyProps) {
   const { icon, send, cannotVerify } = kindOf(factor) ?? {}
   if (cannotVerify) return <Explanation {...cannotVerify}>{ways}</Explanation>
@@ -65,7 +78,7 @@ function Verify({ step, factor, ways }: VerifyProps) {
       <Form
         submit={send ?? texts.continue}
         onSubmit={(values) =>
-          show(step.verify(factor, send ? undefined : proofOf(values), optionsOf(values)))
+          send ? signIn.choose(factor, optionsOf(values)) : signIn.verify(proofOf(values), optionsOf(values))
         }
         more={ways}
       >

@@ -1,20 +1,15 @@
-import type { Credentials as Given, SignInStep } from 'gatehouse-client'
 import type { ReactNode } from 'react'
+import { signIn } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
-import { show, username } from '../page.ts'
+import { username } from '../page.ts'
 import { Field, PasswordField } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
 
-interface CredentialsProps {
-  readonly signIn: (credentials: Given) => Promise<SignInStep>
-  readonly more?: ReactNode
-}
-
-export function Credentials({ signIn, more }: CredentialsProps) {
+export function Credentials({ more }: { readonly more?: ReactNode }) {
   return (
     <Form
       submit={texts.signIn}
-      onSubmit={({ username = '', password = '' }) => show(signIn({ username, password }))}
+      onSubmit={({ username = '', password = '' }) => signIn.signIn({ username, password })}
       more={more}
     >
       <UsernameField />

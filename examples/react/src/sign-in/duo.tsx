@@ -1,11 +1,11 @@
 import type { Duo } from 'gatehouse-client'
-import { useRef } from 'react'
+import { useEffect, useRef } from 'react'
+import { signIn } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
-import { show } from '../page.ts'
+import { replace } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { Again, type ChallengeProps, type ChallengeStep, submitOf } from './challenge-step.tsx'
-import { pollForChange, useNextStep } from './use-next-step.ts'
+import { Again, type ChallengeProps, type ChallengeStep, challengeAgain } from './challenge-step.tsx'
 import { UnknownStepScreen, Ways } from './ways.tsx'
 
 /**
@@ -13,9 +13,9 @@ import { UnknownStepScreen, Ways } from './ways.tsx'
  * result.
  */
 export function DuoScreen({ step }: ChallengeProps) {
-  const again = submitOf(step)
+  const again = challengeAgain(step)
   if (step.result !== 'WAITING' && again)
-    return <Again title={texts.didNotWork} submit={texts.tryAgain} step={step} onSubmit={() => again()} />
+    return <Again title={texts.didNotWork} submit={texts.tryAgain} step={step} onSubmit={again} />
   const url = step.duo && frameUrl(step.duo)
   if (step.next !== 'poll' || !step.duo || !url) return <UnknownStepScreen step={step} />
   return <Frame step={step} duo={step.duo} url={url} />
@@ -29,17 +29,21 @@ interface FrameProps {
 
 function Frame({ step, duo, url }: FrameProps) {
   const frame = useRef<HTMLIFrameElement>(null)
-  useNextStep(async (signal) => {
-    const response = await approval(url.origin, () => frame.current?.contentWindow, signal)
-    await duo.complete(`${response}:${duo.signature.split(':')[1]}`)
-    return pollForChange(step, signal, 1000)
-  })
+  const { signature } = duo
+  const { origin, href } = url
+  useEffect(() => {
+    const controller = new AbortController()
+    void approval(origin, () => frame.current?.contentWindow, controller.signal).then((response) =>
+      signIn.completeDuo(`${response}:${signature.split(':')[1]}`),
+    )
+    return () => controller.abort()
+  }, [origin, signature])
   return (
     <Screen title="Duo" icon="shield">
       <p>{texts.approveInDuo}</p>
-      <iframe ref={frame} src={url.href} title="Duo" className="frame" />
+      <iframe ref={frame} src={href} title="Duo" className="frame" />
       <div className="actions quiet">
-        <Button label={texts.tryAgain} onPress={() => show(step)} />
+        <Button label={texts.tryAgain} onPress={async () => replace()} />
         <Ways step={step} />
       </div>
     </Screen>

@@ -1,4 +1,4 @@
-import type { Factor, MfaRequired, SignInStep } from 'gatehouse-client'
+import type { Factor, MfaRequired, SignInController } from 'gatehouse-client'
 import type { ReactNode } from 'react'
 import { fillText } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
@@ -129,12 +129,12 @@ function valuesOf({ profile, provider = '', vendorName }: Factor) {
   return { provider: PRODUCTS[provider] ?? provider, vendorName, ...profile }
 }
 
-/** The challenge of the only factor, if it begins at once. */
-export function onlyChallenge(step: SignInStep): (() => Promise<SignInStep>) | undefined {
-  if (step.status !== 'MFA_REQUIRED') return undefined
+/** Begins the challenge of the only factor, if it begins at once. */
+export async function beginOnlyChallenge({ getState, choose }: SignInController): Promise<void> {
+  const { step } = getState()
+  if (step?.status !== 'MFA_REQUIRED') return
   const [factor, ...others] = step.factors
-  if (!factor || others.length > 0 || !beginsAtOnce(step, factor)) return undefined
-  return () => step.verify(factor)
+  if (factor && others.length === 0 && beginsAtOnce(step, factor)) await choose(factor)
 }
 
 export function beginsAtOnce({ answer }: MfaRequired, factor: Factor): boolean {

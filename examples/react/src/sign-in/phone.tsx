@@ -1,12 +1,13 @@
+import type { SignInStep } from 'gatehouse-client'
+import { signIn } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
-import { show } from '../page.ts'
+import { confirm } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { Again, type ChallengeProps, type ChallengeStep, submitOf } from './challenge-step.tsx'
+import { Again, type ChallengeProps, type ChallengeStep, challengeAgain } from './challenge-step.tsx'
 import { PhoneField } from './factors.tsx'
 import { QrCode } from './qr-code.tsx'
-import { numberOf, pollForChange, useNextStep } from './use-next-step.ts'
 import { UnknownStepScreen, Ways } from './ways.tsx'
 
 /**
@@ -15,7 +16,7 @@ import { UnknownStepScreen, Ways } from './ways.tsx'
  */
 export function PhoneScreen({ step, ...shown }: ChallengeProps) {
   if (step.next === 'poll') return <Waiting step={step} {...shown} />
-  const again = step.status === 'MFA_CHALLENGE' ? (step.resend ?? submitOf(step)) : undefined
+  const again = step.status === 'MFA_CHALLENGE' ? (step.resend ?? challengeAgain(step)) : undefined
   if (!again) return <UnknownStepScreen step={step} />
   return (
     <Again title={texts.didNotWork} submit={texts.sendAnotherRequest} step={step} onSubmit={() => again()} />
@@ -27,8 +28,8 @@ interface WaitingProps extends ChallengeProps {
 }
 
 function Waiting({ step, factor, title, icon }: WaitingProps) {
-  const number = numberOf(step)
-  useNextStep((signal) => pollForChange(step, signal))
+  // with number matching, it may appear only while the controller polls
+  const number = 'correctAnswer' in step ? step.correctAnswer : undefined
   return (
     <Screen title={step.status === 'MFA_CHALLENGE' ? texts.lookAtPhone : title} icon={icon}>
       <QrCode step={step} factor={factor} />
@@ -54,19 +55,18 @@ function SendLink({ step, factor }: Pick<ChallengeProps, 'step' | 'factor'>) {
   if (step.status !== 'MFA_ENROLL_ACTIVATE' || !step.sendLink) return null
   const { sendLink } = step
   const ways = links.map(({ name }) => name)
+  const send = (move: () => Promise<SignInStep>) => confirm(signIn.run(move), texts.linkSent)
   return (
     <div className="actions">
       {ways.includes('email') && (
-        <Button label={texts.linkByEmail} onPress={() => show(sendLink('email'), texts.linkSent)} />
+        <Button label={texts.linkByEmail} onPress={() => send(() => sendLink('email'))} />
       )}
       {ways.includes('sms') && (
         <details>
           <summary>{texts.linkBySms}</summary>
           <Form
             submit={texts.send}
-            onSubmit={({ phoneNumber = '' }) =>
-              show(sendLink('sms', { profile: { phoneNumber } }), texts.linkSent)
-            }
+            onSubmit={({ phoneNumber = '' }) => send(() => sendLink('sms', { profile: { phoneNumber } }))}
           >
             <PhoneField />
           </Form>

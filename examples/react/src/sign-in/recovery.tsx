@@ -1,7 +1,8 @@
 import type * as client from 'gatehouse-client'
 import type { ReactNode } from 'react'
+import { signIn } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
-import { show, showWayBack } from '../page.ts'
+import { showWayBack } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { CodeField, Field, Select } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
@@ -16,7 +17,7 @@ const METHODS = (['EMAIL', 'SMS', 'CALL'] as const).map((way) => [way, texts[way
 interface RecoverProps {
   readonly title: string
   readonly submit: string
-  readonly request: (request: client.RecoveryRequest) => Promise<client.SignInStep>
+  readonly request: (request: client.RecoveryRequest) => Promise<void>
   readonly more: ReactNode
 }
 
@@ -31,7 +32,7 @@ export function Recover({ title, submit, request, more }: RecoverProps) {
       <Form
         submit={submit}
         onSubmit={({ username = '', factorType }) =>
-          show(request({ username, factorType: factorType as FactorType }))
+          request({ username, factorType: factorType as FactorType })
         }
         more={more}
       >
@@ -45,7 +46,9 @@ export function Recover({ title, submit, request, more }: RecoverProps) {
 export function LockedOut({ step }: { readonly step: client.LockedOut }) {
   const ways = <Ways step={step} />
   if (step.unlock)
-    return <Recover title={texts.accountLocked} submit={texts.unlock} request={step.unlock} more={ways} />
+    return (
+      <Recover title={texts.accountLocked} submit={texts.unlock} request={signIn.unlockAccount} more={ways} />
+    )
   return (
     <Explanation title={texts.accountLocked} text={texts.askHelpDeskToUnlock}>
       {ways}
@@ -55,8 +58,7 @@ export function LockedOut({ step }: { readonly step: client.LockedOut }) {
 
 /** By phone, the code continues here; by email, the link does. */
 export function RecoveryChallenge({ step }: { readonly step: client.RecoveryChallenge }) {
-  const { verify } = step
-  if (!verify)
+  if (!step.verify)
     return (
       <Screen title={texts.checkEmail}>
         <p>{texts.ifLinkSent}</p>
@@ -71,7 +73,7 @@ export function RecoveryChallenge({ step }: { readonly step: client.RecoveryChal
       <p>{texts.ifCodeSent}</p>
       <Form
         submit={texts.continue}
-        onSubmit={({ passCode = '' }) => show(verify({ passCode }))}
+        onSubmit={({ passCode = '' }) => signIn.verify({ passCode })}
         more={<Ways step={step} />}
       >
         <CodeField />
@@ -88,7 +90,7 @@ export function RecoveryChallenge({ step }: { readonly step: client.RecoveryChal
 function NothingArrived({ step }: { readonly step: client.RecoveryChallenge }) {
   const isUnlock = step.answer.recoveryType === 'UNLOCK'
   async function tryOther() {
-    await step.cancel()
+    await signIn.cancel()
     showWayBack(isUnlock ? 'forgot' : 'unlock')
   }
   return (
@@ -108,7 +110,7 @@ export function RecoveryQuestion({ step }: { readonly step: client.Recovery }) {
     <Screen title={texts.recoveryQuestion}>
       <Form
         submit={texts.continue}
-        onSubmit={({ answer = '' }) => show(step.answerQuestion(answer))}
+        onSubmit={({ answer = '' }) => signIn.run(() => step.answerQuestion(answer))}
         more={<Ways step={step} />}
       >
         <Field name="answer" label={question} />

@@ -1,8 +1,8 @@
 import type { Factor, MfaEnroll, SecurityQuestion } from 'gatehouse-client'
 import { useState } from 'react'
+import { signIn } from '../gatehouse.ts'
 import { fill } from '../language/fill.ts'
 import { listOf, texts } from '../language/language.ts'
-import { show } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { HiddenUsername, Select } from '../parts/fields.tsx'
 import { Form, type Values } from '../parts/form.tsx'
@@ -42,7 +42,7 @@ export function SetUpFactor({ step }: { readonly step: MfaEnroll }) {
         ))}
       </div>
       {names && skip ? (
-        <Form submit={texts.finish} onSubmit={() => show(skip())} more={<Ways step={step} except="skip" />} />
+        <Form submit={texts.finish} onSubmit={signIn.skip} more={<Ways step={step} except="skip" />} />
       ) : (
         <div className="actions quiet">
           <Ways step={step} />
@@ -63,7 +63,7 @@ function NothingToSetUp({ step }: { readonly step: MfaEnroll }) {
 
 async function begin(step: MfaEnroll, factor: Factor, choose: (chosen: Chosen) => void): Promise<void> {
   const { ask, cannotEnroll } = kindOf(factor) ?? {}
-  if (!ask && !cannotEnroll) return show(step.enroll(factor))
+  if (!ask && !cannotEnroll) return signIn.run(() => step.enroll(factor))
   choose({ factor, questions: factor._links?.questions ? await step.questions(factor) : [] })
 }
 
@@ -87,7 +87,11 @@ function Details({ step, chosen: { factor, questions }, onBack }: DetailsProps) 
   return (
     <Screen title={nameOf(factor)} icon={icon}>
       <p>{detailOf(factor, 'enroll')}</p>
-      <Form submit={texts.continue} onSubmit={(values) => show(enroll(step, factor, values))} more={ways}>
+      <Form
+        submit={texts.continue}
+        onSubmit={(values) => signIn.run(() => enroll(step, factor, values))}
+        more={ways}
+      >
         {factor.factorType === 'password' && (
           <HiddenUsername login={step.answer._embedded.user?.profile?.login} />
         )}

@@ -1,7 +1,6 @@
 import type { SignInStep, UnknownStep } from 'gatehouse-client'
 import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
-import type { FirstScreen, Next } from '../page.ts'
 import { BelowTitle, Screen } from '../parts/screen.tsx'
 import { Challenge } from './challenge.tsx'
 import { ChangePassword } from './change-password.tsx'
@@ -9,19 +8,12 @@ import { ChooseFactor } from './choose-factor.tsx'
 import { Credentials } from './credentials.tsx'
 import { LockedOut, RecoveryChallenge, RecoveryQuestion } from './recovery.tsx'
 import { SetUpFactor } from './set-up-factor.tsx'
-import { Start } from './start.tsx'
 import { UnknownStepScreen, Ways } from './ways.tsx'
 import { Who } from './who.tsx'
 
-interface SignInProps {
-  readonly step: Next
-  readonly first: FirstScreen | undefined
-}
-
-export function SignIn({ step, first }: SignInProps) {
-  if (step === undefined) return <Start first={first} />
+export function SignIn({ step }: { readonly step: SignInStep }) {
   return (
-    <BelowTitle value={<Who step={step} />}>
+    <BelowTitle value={<Who />}>
       <StepScreen step={step} />
     </BelowTitle>
   )
@@ -37,7 +29,7 @@ function StepScreen({ step }: { readonly step: SignInStep }) {
       const app = step.answer._embedded.target?.label ?? texts.theApp
       return (
         <Screen title={fill(texts.signInFor, { app })}>
-          <Credentials signIn={step.signIn} more={<Ways step={step} />} />
+          <Credentials more={<Ways step={step} />} />
         </Screen>
       )
     }
@@ -58,7 +50,7 @@ function StepScreen({ step }: { readonly step: SignInStep }) {
       return <RecoveryQuestion step={step} />
     case 'LOCKED_OUT':
       return <LockedOut step={step} />
-    case 'SUCCESS': // `show` has finished the sign-in
+    case 'SUCCESS': // the controller has finished the sign-in
       return null
     default:
       return <UnknownStepScreen step={step satisfies UnknownStep as SignInStep} />

@@ -1,43 +1,40 @@
-import { useState } from 'react'
-import { gatehouse } from '../gatehouse.ts'
+import { stay } from '../entry.ts'
+import { signIn } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
-import { type FirstScreen, stay } from '../page.ts'
+import { showWayBack, type WayBack } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { Credentials } from './credentials.tsx'
 import { Recover } from './recovery.tsx'
 
+interface StartProps {
+  readonly wayBack: WayBack | undefined
+  /** Within the open session, which the user can keep. */
+  readonly isAgain: boolean
+}
+
 /** The first screen, with the ways back into an account. */
-export function Start({ first }: { readonly first: FirstScreen | undefined }) {
-  const [chosen, choose] = useState(first)
-  const back = <Button label={texts.backToSignIn} onPress={async () => choose(undefined)} />
-  if (chosen === 'forgot')
+export function Start({ wayBack, isAgain }: StartProps) {
+  const back = <Button label={texts.backToSignIn} onPress={async () => showWayBack(undefined)} />
+  if (wayBack === 'forgot')
     return (
       <Recover
         title={texts.forgotPassword}
         submit={texts.send}
-        request={gatehouse.recoverPassword}
+        request={signIn.recoverPassword}
         more={back}
       />
     )
-  if (chosen === 'unlock')
+  if (wayBack === 'unlock')
     return (
-      <Recover
-        title={texts.unlockAccount}
-        submit={texts.unlock}
-        request={gatehouse.unlockAccount}
-        more={back}
-      />
+      <Recover title={texts.unlockAccount} submit={texts.unlock} request={signIn.unlockAccount} more={back} />
     )
   return (
     <Screen title={texts.signIn}>
-      <Credentials
-        signIn={gatehouse.signIn}
-        more={first === 'again' && <Button label={texts.cancel} onPress={stay} />}
-      />
+      <Credentials more={isAgain && <Button label={texts.cancel} onPress={stay} />} />
       <div className="actions quiet">
-        <Button isLink label={texts.forgotPassword} onPress={async () => choose('forgot')} />
-        <Button isLink label={texts.unlockAccount} onPress={async () => choose('unlock')} />
+        <Button isLink label={texts.forgotPassword} onPress={async () => showWayBack('forgot')} />
+        <Button isLink label={texts.unlockAccount} onPress={async () => showWayBack('unlock')} />
       </div>
     </Screen>
   )

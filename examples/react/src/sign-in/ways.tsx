@@ -1,12 +1,13 @@
 import type { SignInStep } from 'gatehouse-client'
 import type { ReactNode } from 'react'
+import { signIn } from '../gatehouse.ts'
 import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
-import { type Next, show } from '../page.ts'
+import { confirm } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Screen } from '../parts/screen.tsx'
 
-type Moves = Partial<Record<'resend' | 'skip' | 'previous', () => Promise<Next>>>
+type Moves = Partial<Record<'resend' | 'skip' | 'previous', () => Promise<SignInStep>>>
 
 interface WaysProps {
   readonly step: SignInStep
@@ -19,9 +20,9 @@ export function Ways({ step, except }: WaysProps) {
   const { resend, skip, previous }: Moves = except ? { ...step, [except]: undefined } : step
   return (
     <>
-      {resend && <Button label={texts.sendAgain} onPress={() => show(resend(), texts.sentAgain)} />}
-      {skip && <Button label={texts.skip} onPress={() => show(skip())} />}
-      {previous && <Button label={texts.back} onPress={() => show(previous())} />}
+      {resend && <Button label={texts.sendAgain} onPress={() => confirm(signIn.resend(), texts.sentAgain)} />}
+      {skip && <Button label={texts.skip} onPress={signIn.skip} />}
+      {previous && <Button label={texts.back} onPress={signIn.previous} />}
       <Cancel step={step} />
     </>
   )
@@ -29,11 +30,7 @@ export function Ways({ step, except }: WaysProps) {
 
 export function Cancel({ step }: { readonly step: SignInStep }) {
   const label = step.stateToken ? texts.cancel : texts.backToSignIn
-  async function cancel() {
-    await step.cancel()
-    await show(undefined)
-  }
-  return <Button label={label} onPress={cancel} />
+  return <Button label={label} onPress={signIn.cancel} />
 }
 
 interface ExplanationProps {

@@ -1,12 +1,13 @@
-import type { SignInStep } from 'gatehouse-client'
+import { signInAsOther } from '../entry.ts'
+import { signIn } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
-import { signInAsOther } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { useSignIn } from '../use-sign-in.ts'
 
 /** Who is signing in, once Okta tells, with a way to begin as another user. */
-export function Who({ step }: { readonly step: SignInStep }) {
-  const login = loginOf(step)
+export function Who() {
+  const login = useSignIn(signIn).user?.profile?.login
   if (!login) return null
   const [name, domain] = login.split(/(?=@)/)
   return (
@@ -22,25 +23,8 @@ export function Who({ step }: { readonly step: SignInStep }) {
         isLink
         label={texts.notYou}
         description={`${texts.notYou} ${texts.signInAsOther}`}
-        onPress={() => signInAsOther(step)}
+        onPress={signInAsOther}
       />
     </div>
   )
-}
-
-/** The other steps do not tell it, such as a recovery before its proof. */
-function loginOf({ status, answer }: SignInStep): string | null | undefined {
-  switch (status) {
-    case 'PASSWORD_WARN':
-    case 'PASSWORD_EXPIRED':
-    case 'PASSWORD_RESET':
-    case 'MFA_REQUIRED':
-    case 'MFA_CHALLENGE':
-    case 'MFA_ENROLL':
-    case 'MFA_ENROLL_ACTIVATE':
-    case 'RECOVERY':
-      return answer._embedded.user?.profile?.login
-    default:
-      return undefined
-  }
 }
