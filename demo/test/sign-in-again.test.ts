@@ -70,14 +70,14 @@ describe('returnTo', () => {
   test('Gatehouse leads to the application of another host, also over a reload', async () => {
     const path = opened('https://wiki.example.com/?a=b', `&handover=${'h'.repeat(43)}`)
     const visitor = await harness.visit({ path })
-    const atGatehouse = (url: URL) => url.href === `${harness.demo.url}/signin${path.slice(1)}`
-    await visitor.page.route(atGatehouse, (route) => route.fulfill({ body: 'handed over' }))
+    const signin = `${harness.demo.url}/signin${path.slice(1)}`
+    await visitor.page.route(signin, (route) => route.fulfill({ body: 'handed over' }))
     await visitor.screen('Sign in')
     await visitor.page.reload()
     await visitor.signIn('amelia.stone')
-    await visitor.page.waitForURL(atGatehouse)
-    await visitor.page.goto(harness.demo.url + path) // within the session
-    await visitor.page.waitForURL(atGatehouse)
+    await visitor.page.waitForURL(signin)
+    await visitor.page.goto(`${harness.demo.url}${path}#part`) // within the session
+    await visitor.page.waitForURL(`${signin}#part`)
   })
 
   /** `test/http/redirect-target.test.ts` has more targets for the same function. */

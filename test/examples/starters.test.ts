@@ -186,15 +186,15 @@ test.each([
   const { page } = starterOf(name)
   const { origin } = new URL(page.url())
   const query = `?returnTo=${encodeURIComponent('https://wiki.example.com/?a=b')}&handover=${'h'.repeat(43)}`
-  const atGatehouse = (url: URL) => url.href === `${origin}/signin${query}`
-  await page.route(atGatehouse, (route) => route.fulfill({ body: 'handed over', contentType: 'text/plain' }))
-  await page.goto(origin + path + query)
+  const signin = `${origin}/signin${query}`
+  await page.route(signin, (route) => route.fulfill({ body: 'handed over', contentType: 'text/plain' }))
+  await page.goto(`${origin}${path}${query}#part`)
   await signIn(page, 'Demo-Password-1')
   await press(page, 'Okta Verify')
-  await page.getByText('handed over').waitFor()
+  await page.waitForURL(`${signin}#part`)
   await page.goto(origin + path + query) // within the session
-  await page.waitForURL(atGatehouse)
-  await page.unroute(atGatehouse)
+  await page.waitForURL(signin)
+  await page.unroute(signin)
   await page.goto(origin)
   await signOut(page)
 })

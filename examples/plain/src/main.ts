@@ -7,7 +7,9 @@ type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
 const query = new URLSearchParams(location.search)
 /** Gatehouse itself leads to an application on another host. */
-const target = query.has('handover') ? `/signin${location.search}` : allowedReturnTo(query.get('returnTo'))
+const target = query.has('handover')
+  ? `/signin${location.search}${location.hash}`
+  : allowedReturnTo(query.get('returnTo'))
 const denial = readDenial() // why an application refuses the session
 let polling = new AbortController()
 

@@ -16,10 +16,11 @@ let isRefused = false
  * A link of an email starts a sign-in, a step-up continues, and so does a sign-in after a reload.
  */
 export async function start(): Promise<void> {
+  const { hash } = location
   const parameters = takeUrlParameters()
   const { activation: token, recovery, stateToken, returnTo: target, handover, prompt } = parameters
   denial = parameters.denial
-  returnTo = handover ? `/signin${location.search}` : allowedReturnTo(target, RETURN_TARGETS)
+  returnTo = handover ? `/signin${location.search}${hash}` : allowedReturnTo(target, RETURN_TARGETS)
   isRefused = prompt === 'login' && ['role', 'group', 'bound'].includes(denial?.reason ?? '')
   await run(async () => {
     if (token) await signIn.signIn({ token })

@@ -7,7 +7,7 @@ type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
 const { returnTo, prompt, handover } = Object.fromEntries(new URLSearchParams(location.search))
 /** Gatehouse itself leads to an application on another host. */
-const target = handover ? `/signin${location.search}` : (allowedReturnTo(returnTo) ?? '/')
+const target = handover ? `/signin${location.search}${location.hash}` : (allowedReturnTo(returnTo) ?? '/')
 const denial = readDenial() // why an application refuses the session
 let polling = new AbortController()
 
