@@ -29,7 +29,7 @@ export const FRENCH: Catalogue = {
     unavailable: ['Le service de connexion n’est pas disponible', '{retry}'],
     stepInProgress: ['Votre dernière action est encore en cours de traitement', '{retry}'],
     apiNotProxied: [
-      'Une configuration est incorrecte',
+      'Erreur de configuration',
       'Cette page n’atteint pas le service de connexion (/api est-il relayé ?). Contactez votre service d’assistance.',
     ],
     unknown: [
@@ -70,7 +70,7 @@ export const FRENCH: Catalogue = {
     newerSignIn: ['Nouvelle connexion', 'Une autre connexion dans ce navigateur a remplacé votre session.'],
     sessionReplaced: [
       'Nouvelle connexion',
-      'Une connexion plus récente existe dans ce navigateur. Actualisez cette page.',
+      'Une connexion plus récente a eu lieu dans ce navigateur. Actualisez cette page.',
     ],
     cookiesBlocked: [
       'Les cookies sont bloqués',
@@ -185,7 +185,7 @@ export const FRENCH: Catalogue = {
     ],
     otherMethodNeeded: [
       'Une autre méthode de connexion est nécessaire',
-      'Cette application n’accepte pas la méthode que vous avez utilisée pour vous connecter. Choisissez un autre facteur, configurez-en d’abord un ou contactez votre service d’assistance.',
+      'Cette application n’accepte pas la méthode que vous avez utilisée pour vous connecter. Choisissez un autre facteur (configurez-le d’abord si nécessaire) ou contactez votre service d’assistance.',
     ],
     roleNeeded: [
       'Vous n’avez pas accès',
@@ -209,6 +209,9 @@ export const FRENCH: Catalogue = {
     notAnswered: ['Pas de réponse', 'La demande n’a pas reçu de réponse à temps.'],
     cancelled: ['Demande annulée', 'La demande a été annulée.'],
     notDelivered: ['Demande non transmise', 'La demande n’a pas pu être transmise.'],
-    providerRefused: ['Échec de la connexion', 'Le service de connexion externe a refusé la connexion.'],
+    providerRefused: [
+      'Échec de la connexion',
+      'La connexion auprès de l’autre fournisseur d’identité n’a pas abouti.',
+    ],
   },
 }

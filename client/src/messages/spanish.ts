@@ -8,7 +8,7 @@ export const SPANISH: Catalogue = {
     minLength: { one: 'al menos {n} carácter', other: 'al menos {n} caracteres' },
     minLowerCase: { one: 'una letra minúscula', other: 'al menos {n} letras minúsculas' },
     minUpperCase: { one: 'una letra mayúscula', other: 'al menos {n} letras mayúsculas' },
-    minNumber: { one: 'un número', other: 'al menos {n} números' },
+    minNumber: { one: 'un dígito', other: 'al menos {n} dígitos' },
     minSymbol: { one: 'un símbolo, como ! o ?', other: 'al menos {n} símbolos, como ! o ?' },
     historyCount: {
       one: 'distinta de su última contraseña',
@@ -26,7 +26,7 @@ export const SPANISH: Catalogue = {
     stepInProgress: ['Todavía se está procesando su último paso', '{retry}'],
     apiNotProxied: [
       'Algo no está bien configurado',
-      'Esta página no llega al servicio de inicio de sesión (¿se reenvía /api?). Póngase en contacto con el equipo de soporte.',
+      'Esta página no puede acceder al servicio de inicio de sesión (¿se redirige /api?). Póngase en contacto con el equipo de soporte.',
     ],
     unknown: [
       'Se ha producido un error',
@@ -175,7 +175,7 @@ export const SPANISH: Catalogue = {
     ],
     otherMethodNeeded: [
       'Se necesita otro método de inicio de sesión',
-      'Esta aplicación no acepta el método con el que ha iniciado sesión. Elija otro factor, configure uno primero o póngase en contacto con el equipo de soporte.',
+      'Esta aplicación no acepta el método con el que ha iniciado sesión. Elija otro factor (configúrelo primero si es necesario) o póngase en contacto con el equipo de soporte.',
     ],
     roleNeeded: [
       'No tiene acceso',
@@ -204,7 +204,7 @@ export const SPANISH: Catalogue = {
     notDelivered: ['Solicitud no entregada', 'No se ha podido entregar la solicitud.'],
     providerRefused: [
       'No se ha podido iniciar sesión',
-      'El servicio externo de inicio de sesión ha rechazado la solicitud.',
+      'El otro proveedor de identidad no ha completado el inicio de sesión.',
     ],
   },
 }

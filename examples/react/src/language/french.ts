@@ -99,7 +99,7 @@ export const FRENCH: Texts = {
     question: {
       name: 'Question de sécurité',
       verify: 'Répondez à la question que vous avez choisie',
-      enroll: 'Une question à laquelle vous seul pouvez répondre',
+      enroll: 'Une question dont vous êtes la seule personne à connaître la réponse',
     },
     password: {
       name: 'Mot de passe',

@@ -43,7 +43,7 @@ export const SPANISH: Texts = {
   checkNameAndSpam:
     'Mire en la carpeta de correo no deseado y compruebe que ha introducido el nombre de usuario correcto.',
   notForLockedAccounts:
-    'No recibe mensajes una cuenta bloqueada ni una cuya contraseña se haya cambiado hace poco. Si la suya puede estar bloqueada, desbloquéela primero:',
+    'Una cuenta bloqueada no recibe ningún mensaje, ni tampoco una cuya contraseña se haya cambiado hace poco. Si la suya puede estar bloqueada, desbloquéela primero:',
   onlyLockedAccounts:
     'Solo las cuentas bloqueadas reciben un mensaje. Si no recuerda su contraseña, solicite restablecerla:',
   elseAskHelpDesk: 'Si esto tampoco ayuda, póngase en contacto con el equipo de soporte.',
@@ -98,7 +98,7 @@ export const SPANISH: Texts = {
     question: {
       name: 'Pregunta de seguridad',
       verify: 'Responda a la pregunta que eligió',
-      enroll: 'Una pregunta que solo usted puede responder',
+      enroll: 'Una pregunta cuya respuesta solo usted conoce',
     },
     password: { name: 'Contraseña', verify: 'Introduzca su contraseña', enroll: 'Elija una contraseña' },
     'token:software:totp': {
@@ -236,7 +236,7 @@ export const SPANISH: Texts = {
     devops_admin: 'Administrador DevOps',
   },
   unknownRole: '{role} (desconocido)',
-  asOf: 'Datos de {time}; pueden haber cambiado desde entonces.',
+  asOf: 'Datos del {time}; pueden haber cambiado desde entonces.',
   group: 'Grupo',
   roles: 'Roles',
   none: 'ninguno',
