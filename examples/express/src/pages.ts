@@ -69,6 +69,11 @@ export function signInPage(importMap: string): string {
         <button type="button" class="resend">Send again</button>
         <button type="button" class="back">Use another way</button>
       </section>
+      <section id="other" class="part" hidden>
+        <h1 tabindex="-1">Not possible</h1>
+        <p>This page cannot continue the sign-in (<span id="status"></span>).</p>
+        <button type="button" class="cancel">Back</button>
+      </section>
       <section id="unavailable" class="part" hidden>
         <h1 tabindex="-1">Portal</h1>
         <a href="/">Try again</a>

@@ -1,17 +1,20 @@
-import type { MfaChallenge, MfaRequired, SignInStep } from 'gatehouse-client'
-import { allowedReturnTo, createGatehouse, GatehouseError, readDenial } from 'gatehouse-client'
-import { describeDenial, describeError, describeResult, type Message } from 'gatehouse-client/messages'
+import {
+  allowedReturnTo,
+  createGatehouse,
+  createSignInController,
+  readDenial,
+  type Session,
+  type SignInState,
+} from 'gatehouse-client'
+import * as messages from 'gatehouse-client/messages'
 
-type Move = () => Promise<SignInStep>
-type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
+const signIn = createSignInController(gatehouse, { messages })
 const query = new URLSearchParams(location.search)
 /** Gatehouse itself leads to an application on another host. */
 const target = query.has('handover')
   ? `/signin${location.search}${location.hash}`
   : allowedReturnTo(query.get('returnTo'))
-const denial = readDenial() // why an application refuses the session
-let polling = new AbortController()
 
 function find<Found extends HTMLElement>(selector: string, root: ParentNode = document): Found {
   const found = root.querySelector<Found>(selector)
@@ -19,120 +22,105 @@ function find<Found extends HTMLElement>(selector: string, root: ParentNode = do
   return found
 }
 
+/** The part of the page for a state. */
+function partOf({ view, step, factor }: SignInState): string {
+  if (view === 'signed-in') return target ? 'unavailable' : 'portal'
+  if (view !== 'sign-in') return 'unavailable'
+  if (!step) return 'password'
+  if (step.status === 'MFA_REQUIRED') return factor ? 'code' : 'factors'
+  if (step.status !== 'MFA_CHALLENGE') return 'other'
+  if (factor?.factorType === 'push') return 'push'
+  return step.next === 'verify' ? 'code' : 'other'
+}
+
+let entered: Session | undefined
+
+/** Shows a state. The page changes nothing else. */
+function render(state: SignInState): void {
+  show(partOf(state))
+  say(state.message)
+  const { step, offers } = state
+  for (const button of document.querySelectorAll<HTMLElement>('.resend')) button.hidden = !offers.resend
+  for (const button of document.querySelectorAll<HTMLElement>('.back')) button.hidden = !offers.previous
+  for (const button of document.querySelectorAll<HTMLElement>('[data-factor]'))
+    button.hidden = !factorOf(button)
+  setText('#status', step?.status ?? '')
+  setText('#push [role=status]', instructionOf(state))
+  const session = state.view === 'signed-in' ? state.session : undefined
+  if (session?.id === entered?.id) return
+  entered = session
+  find('#groups').replaceChildren() // the page keeps nothing of a session
+  setText('#login', session ? `Signed in as ${session.login}` : '')
+  if (session) void (target ? location.replace(target) : showGroups())
+}
+
+let shown: string | undefined
+
 /** Shows one part of the page, and moves the focus to it. */
-function show(id: string): HTMLElement {
+function show(id: string): void {
+  if (id === shown) return
+  shown = id
   for (const part of document.querySelectorAll<HTMLElement>('.part')) part.hidden = part.id !== id
   const part = find(`#${id}`)
   for (const input of part.querySelectorAll('input')) input.value = ''
   find('input, h1', part).focus()
-  return part
 }
 
-function say(message?: Pick<Message, 'title' | 'text' | 'language'>): void {
-  const textContent = message ? `${message.title}. ${message.text}` : ''
-  Object.assign(find('#alert'), { lang: message?.language ?? 'en', textContent })
+/** A change of a status is read aloud. */
+function setText(selector: string, text: string): void {
+  const element = find(selector)
+  if (element.textContent !== text) element.textContent = text
 }
 
-/**
- * Runs an action of the user, and shows why it failed. Gatehouse takes a second click for the same
- * request.
- */
-async function run(action: () => Promise<void>): Promise<void> {
-  say()
+function say(message?: messages.Message): void {
+  find('#alert').lang = message?.language ?? 'en'
+  setText('#alert', message ? `${message.title}. ${message.text}` : '')
+}
+
+function factorOf(button: HTMLElement) {
+  const { step } = signIn.getState()
+  const factors = step?.status === 'MFA_REQUIRED' ? step.factors : []
+  return factors.find(({ factorType }) => factorType === button.dataset.factor)
+}
+
+function instructionOf({ step, message }: SignInState): string {
+  if (message || step?.status !== 'MFA_CHALLENGE' || step.next !== 'poll') return ''
+  return step.correctAnswer === undefined
+    ? 'Approve the request.'
+    : `Choose ${step.correctAnswer} on your phone.`
+}
+
+async function showGroups(): Promise<void> {
   try {
-    await action()
+    const { groups } = await gatehouse.groups()
+    for (const { name } of groups)
+      find('#groups').appendChild(document.createElement('li')).textContent = name
   } catch (error) {
-    // the user chose another way
-    if (error instanceof DOMException && error.name === 'AbortError') return
-    if (!(error instanceof GatehouseError)) throw error
-    const message = describeError(error)
-    say(message)
-    if (message.action === 'restart' || message.action === 'sign-in') await start()
+    say(messages.describeError(error))
   }
 }
 
-const take = (move: Move) => run(async () => showStep(await move()))
-function onClick(button: HTMLElement, move: Move | undefined): void {
-  button.hidden = !move
-  button.onclick = () => move && take(move)
+function onClick(selector: string, action: (button: HTMLElement) => unknown): void {
+  for (const button of document.querySelectorAll<HTMLElement>(selector)) button.onclick = () => action(button)
 }
 
-async function start(): Promise<void> {
-  // until Gatehouse has answered: an error does not mean that the user is signed out
-  show('unavailable')
-  const session = await gatehouse.session()
-  if (!session || query.get('prompt') === 'login') {
-    show('password')
-    return session && denial && say(describeDenial(denial))
-  }
-  if (target) return location.replace(target)
-  show('portal')
-  find('#login').textContent = `Signed in as ${session.login}`
-  const { groups } = await gatehouse.groups()
-  for (const { name } of groups) find('#groups').appendChild(document.createElement('li')).textContent = name
-}
-
-async function showStep(step: SignInStep): Promise<void> {
-  polling.abort()
-  if (step.status === 'MFA_REQUIRED') chooseFactor(step)
-  else if (step.status === 'MFA_CHALLENGE' && step.factor?.factorType === 'push') await waitForPush(step)
-  else if (step.status === 'MFA_CHALLENGE' && step.next === 'verify') enterCode(step.verify, step)
-  else if (step.status === 'SUCCESS') location.replace(step.redirectUrl ?? target ?? '/')
-  else {
-    show('password')
-    say({
-      title: 'Not possible',
-      text: `This page cannot continue the sign-in (${step.status}).`,
-      language: 'en',
-    })
-    await step.cancel()
-  }
-}
-
-function chooseFactor(step: MfaRequired): void {
-  for (const button of show('factors').querySelectorAll('button')) {
-    const factor = step.factors.find(({ factorType }) => factorType === button.dataset.factor)
-    onClick(button, factor && (() => step.verify(factor)))
-    if (factor?.factorType === 'token:software:totp')
-      button.onclick = () => enterCode((proof) => step.verify(factor, proof), { previous: async () => step })
-  }
-}
-
-function enterCode(verify: (proof: { passCode: string }) => Promise<SignInStep>, moves: Moves): void {
-  const form = show('code')
+function onSubmit(selector: string, action: (value: (name: string) => string) => Promise<void>): void {
+  const form = find<HTMLFormElement>(selector)
   form.onsubmit = (event) => {
     event.preventDefault()
-    void take(() => verify({ passCode: find<HTMLInputElement>('input', form).value }))
+    void action((name) => find<HTMLInputElement>(`[name=${name}]`, form).value)
   }
-  onClick(find('.resend', form), moves.resend)
-  onClick(find('.back', form), moves.previous)
 }
 
-async function waitForPush(step: MfaChallenge): Promise<void> {
-  const part = show('push')
-  const status = find('[role=status]', part)
-  onClick(find('.resend', part), step.next === 'verify' ? () => step.verify() : step.resend)
-  onClick(find('.back', part), step.previous)
-  status.textContent = step.result === 'WAITING' ? '' : describeResult(step.result ?? 'ERROR').text
-  if (step.next !== 'poll') return
-  polling = new AbortController()
-  let polled: SignInStep = step
-  tellNumber(status, polled)
-  for await (polled of step.poll({ signal: polling.signal })) tellNumber(status, polled)
-  await showStep(polled)
-}
-
-function tellNumber(status: HTMLElement, step: SignInStep): void {
-  const number = 'correctAnswer' in step ? step.correctAnswer : undefined
-  const text = number === undefined ? 'Approve the request.' : `Choose ${number} on your phone.`
-  if (status.textContent !== text) status.textContent = text // a change is read aloud
-}
-
-find('#password').onsubmit = (event) => {
-  event.preventDefault()
-  const value = (name: string) => find<HTMLInputElement>(`[name=${name}]`).value
-  void take(() => gatehouse.signIn({ username: value('username'), password: value('password') }))
-}
-find('#sign-out').onclick = () => run(() => gatehouse.signOut())
-gatehouse.onSessionEnd(() => location.reload()) // the page keeps nothing of the session
-await run(start)
+onSubmit('#password', (value) => signIn.signIn({ username: value('username'), password: value('password') }))
+onSubmit('#code', (value) => signIn.verify({ passCode: value('passCode') }))
+onClick('[data-factor]', (button) => {
+  const factor = factorOf(button)
+  return factor && signIn.choose(factor)
+})
+onClick('.resend', signIn.resend)
+onClick('.back', signIn.previous)
+onClick('.cancel', signIn.cancel)
+onClick('#sign-out', signIn.signOut)
+signIn.subscribe(render)
+await signIn.start({ prompt: query.get('prompt'), denial: readDenial() })
