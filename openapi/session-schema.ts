@@ -7,9 +7,12 @@ const link = (...allow: readonly string[]) =>
   z.strictObject({ href: z.url(), hints: z.strictObject({ allow: z.array(z.enum(allow)) }) })
 export const time = (description: string) => z.iso.datetime().meta({ description })
 
-export const profile = z.record(z.string(), z.unknown()).meta({
-  description: 'As in Okta’s Authentication API: firstName, lastName, locale, timeZone, login.',
-})
+const text = z.string().nullish()
+
+export const profile = z
+  .record(z.string(), z.unknown())
+  .and(z.looseObject({ login: text, firstName: text, lastName: text, locale: text, timeZone: text }))
+  .meta({ id: 'Profile', description: 'As in Okta’s Authentication API, which may add fields.' })
 
 export const session = z
   .strictObject({

@@ -21,6 +21,8 @@ export type ErrorBody = Schemas['ErrorObject']
 export type ErrorCode = Schemas['ErrorCode']
 
 export type Session = Schemas['Session']
+/** Okta's fields for a user: the known ones have types, others are `unknown`. */
+export type Profile = Schemas['Profile']
 export type OwnSession = Schemas['Sessions']['sessions'][number]
 /** The user's groups and roles. */
 export type Access = Schemas['Access']

@@ -15,6 +15,7 @@ export type Handle = components['schemas']['Handle']
 export type RecoveryType = components['schemas']['RecoveryType']
 export type TransactionType = components['schemas']['TransactionType']
 export type SignInUser = components['schemas']['SignInUser']
+export type Profile = components['schemas']['Profile']
 export type Session = components['schemas']['Session']
 export type Link = components['schemas']['Link']
 export type LinkName = components['schemas']['LinkName']
@@ -1180,13 +1181,17 @@ export interface components {
         SignInUser: {
             id: string;
             passwordChanged?: string | null;
-            profile: {
-                login?: string | null;
-                firstName?: string | null;
-                lastName?: string | null;
-                locale?: string | null;
-                timeZone?: string | null;
-            };
+            profile: components["schemas"]["Profile"];
+        };
+        /** @description As in Okta’s Authentication API, which may add fields. */
+        Profile: {
+            [key: string]: unknown;
+        } & {
+            login?: string | null;
+            firstName?: string | null;
+            lastName?: string | null;
+            locale?: string | null;
+            timeZone?: string | null;
         };
         Session: {
             /**
@@ -1196,13 +1201,7 @@ export interface components {
             id: string;
             userId: string;
             login: string;
-            /**
-             * @description As in Okta’s Authentication API: firstName, lastName, locale, timeZone,
-             * login.
-             */
-            profile: {
-                [key: string]: unknown;
-            };
+            profile: components["schemas"]["Profile"];
             /** @constant */
             status: "ACTIVE";
             /**
@@ -2309,13 +2308,7 @@ export interface components {
         RecoveringUser: {
             id: string;
             passwordChanged?: string | null;
-            profile: {
-                login?: string | null;
-                firstName?: string | null;
-                lastName?: string | null;
-                locale?: string | null;
-                timeZone?: string | null;
-            };
+            profile: components["schemas"]["Profile"];
             recovery_question?: {
                 question: string;
             };
@@ -2428,9 +2421,7 @@ export interface components {
             id: string;
             /** @constant */
             status: "ACTIVE";
-            profile: {
-                [key: string]: unknown;
-            } & {
+            profile: components["schemas"]["Profile"] & {
                 login: string;
             };
         };

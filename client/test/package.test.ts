@@ -134,11 +134,15 @@ test('it runs unchanged in the oldest browsers that the README names', () => {
 })
 
 const HEAD = `
-import { createGatehouse, type Factor, type SignInStep } from 'gatehouse-client'
+import { createGatehouse, type Factor, type Session, type SignInState, type SignInStep } from 'gatehouse-client'
 import { type Catalogue, ENGLISH, type MessageKey, messages } from 'gatehouse-client/messages'
 import { ENGLISH as PAGE, type Texts } from './english.js'
 declare const step: SignInStep
 declare const factor: Factor
+declare const session: Session
+declare const state: SignInState
+const first: string | null | undefined = session.profile.firstName
+console.log(first, session.profile.costCenter)
 const gatehouse = createGatehouse({ baseUrl: 'https://portal.example.com' })
 const { offline, ...allButOne } = ENGLISH.messages
 const { hello, ...allTextsButOne } = PAGE
@@ -164,6 +168,9 @@ const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
   ["const key: MessageKey = 'ofline'; console.log(key)", 'TS2820', 'TS2322'],
   ['console.log(step.answer._embedded.factors)', 'TS2339'],
   ["if (factor.factorType === 'push') console.log(factor.profile?.phoneNumber)", 'TS2339', 'TS2551'],
+  ['const wrong: number | null | undefined = session.profile.firstName; console.log(wrong)', 'TS2322'],
+  ['const cost: string = session.profile.costCenter; console.log(cost)', 'TS2322'],
+  ["if (state.view === 'signedin') console.log(state)", 'TS2367'],
   ["if (factor.factorType === 'SMS') console.log(factor)", 'TS2367'],
 ]
 /** Mistakes in another language of the client or of the starter: the error names the text. */

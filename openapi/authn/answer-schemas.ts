@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { openEnum, openUnion, unknownValue, valuesOf } from '../open-values.ts'
-import { session } from '../session-schema.ts'
+import { profile, session } from '../session-schema.ts'
 import { anyFactor, webauthnChallenge } from './factor-schemas.ts'
 import { expiresAt, factorResult, handle, link, never } from './link-schemas.ts'
 import { factorPolicy, passwordPolicy } from './policy-schemas.ts'
@@ -17,7 +17,7 @@ const user = z
   .looseObject({
     id: z.string(),
     passwordChanged: text,
-    profile: z.looseObject({ login: text, firstName: text, lastName: text, locale: text, timeZone: text }),
+    profile,
   })
   .meta({ id: 'SignInUser', description: 'The user who signs in.' })
 

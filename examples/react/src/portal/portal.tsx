@@ -24,7 +24,7 @@ export function Portal({ session: opened }: { readonly session: Session }) {
       }),
     [],
   )
-  const name = String(session.profile.firstName ?? session.login)
+  const name = session.profile.firstName ?? session.login
   return (
     <Screen title={fill(texts.hello, { name })}>
       <p>{fill(texts.signedInAs, { login: session.login })}</p>
