@@ -191,8 +191,10 @@ function challenge(context: Context, verify: 'verify' | 'activate'): object {
     return { ...state, next: 'redirect', redirectUrl: link.href }
   if (!link) return { ...state, next: undefined }
   if (link.name !== 'poll') return { ...state, next: verify, [verify]: next(context) }
-  const again = (signal?: AbortSignal) => post(link, {}, chosen, signal)
-  const polls = (options?: PollOptions) => poll(again, options)
+  const polls = (options: PollOptions = {}) => {
+    const changed = () => (verify === 'verify' ? options.verifyOptions?.() : undefined)
+    return poll((signal) => post(link, {}, { ...chosen, ...changed() }, signal), options)
+  }
   const number = verify === 'verify' && { correctAnswer: challenge?.correctAnswer }
   return { ...state, ...number, next: 'poll', poll: polls }
 }

@@ -1,5 +1,6 @@
 import { GatehouseError } from './gatehouse-error.ts'
 import type { SignInStep } from './sign-in-step.ts'
+import type { VerifyOptions } from './step-inputs.ts'
 
 export interface PollOptions {
   /**
@@ -14,6 +15,8 @@ export interface PollOptions {
   readonly everyMs?: number
   /** Called after a failure that may pass: another poll follows. */
   readonly onRetry?: (error: GatehouseError) => void
+  /** Is read before each poll of a challenge: replaces the options of the challenge. */
+  readonly verifyOptions?: () => VerifyOptions
 }
 
 /** Milliseconds to wait after a failure that may pass. After the last one, the error is thrown. */

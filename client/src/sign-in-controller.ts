@@ -82,6 +82,8 @@ export interface SignInController {
   skip(): Promise<void>
   /** Any other move of the step, such as `run(() => step.enroll(factor))`. */
   run(move: () => Promise<SignInStep>): Promise<void>
+  /** "Do not ask again on this device", for a challenge that is polled, such as a push. */
+  rememberDevice(remember: boolean): void
   /** Polls again after an error, which ends the polling of a push. */
   poll(): Promise<void>
   /** @param sigResponse from Duo's frame */
@@ -123,6 +125,7 @@ const NOTHING: SignInFacts = {
   message: undefined,
   error: undefined,
   session: undefined,
+  rememberDevice: undefined,
   typedLogin: undefined,
   chosen: undefined,
   lastUsed: undefined,
@@ -203,7 +206,16 @@ export function createSignInController(
     if (step.status === 'SUCCESS') return finish(step)
     if (step.status === 'MFA_CHALLENGE') usedFactor = step.factor?.id
     const message = resultOf(step)
-    set({ view: 'sign-in', step, busy: false, chosen: undefined, message, lastUsed: lastUsed.get() })
+    const { rememberDevice } = step.status === 'MFA_CHALLENGE' ? facts : NOTHING
+    set({
+      view: 'sign-in',
+      step,
+      rememberDevice,
+      busy: false,
+      chosen: undefined,
+      message,
+      lastUsed: lastUsed.get(),
+    })
     pollUnasked()
   }
 
@@ -283,6 +295,10 @@ export function createSignInController(
     polling.abort()
     polling = new AbortController()
     const { signal } = polling
+    const verifyOptions = () => {
+      const { rememberDevice } = facts
+      return rememberDevice === undefined ? {} : { rememberDevice }
+    }
     let failure: unknown
     const onRetry = (error: unknown) => {
       failure = error
@@ -290,7 +306,7 @@ export function createSignInController(
     }
     try {
       let last: SignInStep = step
-      for await (last of step.poll({ signal, everyMs: pollEveryMs, onRetry })) {
+      for await (last of step.poll({ signal, everyMs: pollEveryMs, onRetry, verifyOptions })) {
         if (failure && facts.error === failure) set({ message: undefined, error: undefined })
         if ('correctAnswer' in last && last.correctAnswer !== numberOf(facts.step)) set({ step: last })
       }
@@ -395,8 +411,11 @@ export function createSignInController(
     const credentials = { ...start, username: keepLogin(start.username) }
     const isStepUp = step?.status === 'UNAUTHENTICATED'
     await act(() => (isStepUp ? step.signIn(credentials) : gatehouse.signIn(credentials)))
-    const { recommended } = state
-    if (pushAtOnce && recommended?.factorType === 'push') await choose(recommended)
+    const { recommended, step: next } = state
+    if (!pushAtOnce || recommended?.factorType !== 'push') return
+    await choose(recommended)
+    const isDefault = next?.status === 'MFA_REQUIRED' && next.answer._embedded.policy?.rememberDeviceByDefault
+    if (isDefault && facts.step?.status === 'MFA_CHALLENGE') set({ rememberDevice: true })
   }
 
   /** @returns what the user meant */
@@ -418,7 +437,10 @@ export function createSignInController(
     const { step, busy } = facts
     if (busy || step?.status !== 'MFA_REQUIRED') return
     if (asksForProof(factor)) set({ chosen: factor, message: undefined, error: undefined })
-    else await act(() => step.verify(factor, undefined, options))
+    else {
+      set({ rememberDevice: options?.rememberDevice })
+      await act(() => step.verify(factor, undefined, options))
+    }
   }
 
   async function verify(proof: Proof | Attestation, options?: VerifyOptions): Promise<void> {
@@ -463,6 +485,7 @@ export function createSignInController(
     previous,
     skip: () => act(async () => offered(skipOf(facts.step))()),
     run: act,
+    rememberDevice: (remember) => set({ rememberDevice: remember }),
     poll,
     completeDuo: (sigResponse) =>
       exclusive(async (isCurrent) => {

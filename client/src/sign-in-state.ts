@@ -31,6 +31,8 @@ export interface SignInState {
    * a code. Undefined: offer `step.factors`.
    */
   readonly factor: Factor | undefined
+  /** "Do not ask again on this device", if it was chosen for the challenge. */
+  readonly rememberDevice: boolean | undefined
   /** Of `step.factors`: offer it first. */
   readonly recommended: Factor | undefined
   /** Which of these actions the step offers. */
@@ -45,7 +47,7 @@ export type StepUser = NonNullable<
 
 /** What the controller knows. The rest of the state follows from it. */
 export interface SignInFacts
-  extends Pick<SignInState, 'view' | 'step' | 'busy' | 'message' | 'error' | 'session'> {
+  extends Pick<SignInState, 'view' | 'step' | 'busy' | 'message' | 'error' | 'session' | 'rememberDevice'> {
   readonly typedLogin: string | undefined
   /** Of `step.factors`. */
   readonly chosen: Factor | undefined
@@ -54,7 +56,7 @@ export interface SignInFacts
 }
 
 export function toState(facts: SignInFacts): SignInState {
-  const { view, step, busy, message, error, session, typedLogin, lastUsed } = facts
+  const { view, step, busy, message, error, session, rememberDevice, typedLogin, lastUsed } = facts
   const user = userOf(step)
   const required = step?.status === 'MFA_REQUIRED' ? step : undefined
   const factor = required ? (facts.chosen ?? onlyFactor(required.factors)) : factorOf(step)
@@ -68,6 +70,7 @@ export function toState(facts: SignInFacts): SignInState {
     login: user?.profile?.login ?? typedLogin ?? session?.login,
     user,
     factor,
+    rememberDevice,
     recommended: required && recommendFactor(required.factors, lastUsed),
     offers: Object.freeze({
       previous: facts.chosen !== undefined || step?.previous !== undefined,

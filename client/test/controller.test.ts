@@ -512,3 +512,17 @@ test('a link for another user is refused: the session stays, and the message say
     key: 'otherUser',
   })
 })
+
+test('a push that is sent at once: the user can still choose not to be asked again on this device', async () => {
+  const page = await openPage({ pushAtOnce: true, pollEveryMs: 20 })
+  await page.signIn('priya.nair')
+  expect(page.get()).toMatchObject({ step: { status: 'MFA_CHALLENGE' }, rememberDevice: undefined })
+  page.controller.rememberDevice(true)
+  expect(page.get().rememberDevice).toBe(true)
+  harness.sandbox.answerPush('priya.nair', 'approve')
+  await page.reach('signed-in')
+  expect(page.get().rememberDevice).toBeUndefined()
+  await page.controller.signOut()
+  await page.signIn('priya.nair')
+  expect(page.get().view).toBe('signed-in') // without a second factor
+})

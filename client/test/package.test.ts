@@ -22,7 +22,7 @@ import { COMPILERS, errorsIn } from 'gatehouse-test-support/compile-pages'
 const CLIENT = join(import.meta.dirname, '../../client')
 const EXAMPLES = join(import.meta.dirname, '../../examples/')
 /** Of a page that calls the broker, and of one that has the controller too. */
-const MAX_BYTES = { createGatehouse: 6500, createSignInController: 8500 }
+const MAX_BYTES = { createGatehouse: 6500, createSignInController: 8600 }
 
 /** The chunks that rolldown makes, in a process of its own: it is an ES module. */
 function bundle(input: object, output: object): { code: string; imports: string[] }[] {
