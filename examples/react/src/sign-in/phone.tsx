@@ -5,6 +5,7 @@ import { confirm } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
+import { useSignIn } from '../use-sign-in.ts'
 import { Again, type ChallengeProps, type ChallengeStep, challengeAgain } from './challenge-step.tsx'
 import { PhoneField } from './factors.tsx'
 import { QrCode } from './qr-code.tsx'
@@ -41,11 +42,28 @@ function Waiting({ step, factor, title, icon }: WaitingProps) {
       )}
       <p className="waiting">{texts.waitingForPhone}</p>
       <p className="soft">{texts.continuesByItself}</p>
+      <RememberDevice step={step} />
       <SendLink step={step} factor={factor} />
       <div className="actions quiet">
         <Ways step={step} />
       </div>
     </Screen>
+  )
+}
+
+/** The user can still choose it while the request waits. */
+function RememberDevice({ step }: Pick<ChallengeProps, 'step'>) {
+  const { rememberDevice = false } = useSignIn(signIn)
+  if (step.status !== 'MFA_CHALLENGE' || !step.answer._embedded.policy?.allowRememberDevice) return null
+  return (
+    <label>
+      {texts.doNotAskAgain}
+      <input
+        type="checkbox"
+        checked={rememberDevice}
+        onChange={(event) => signIn.rememberDevice(event.currentTarget.checked)}
+      />
+    </label>
   )
 }
 
