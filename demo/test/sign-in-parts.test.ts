@@ -112,6 +112,50 @@ test('factors to choose from have a name, a detail and an icon, and no raw type'
   expect(await choices.locator('svg[aria-hidden="true"]').count()).toBe(2 * texts.length)
 })
 
+describe('a push', () => {
+  test('is sent at once if it is the recommended factor, and not again after going back or a reload', async () => {
+    const visitor = await harness.visit()
+    const sent: string[] = []
+    visitor.page.on('request', (request) => {
+      const { pathname } = new URL(request.url())
+      if (/\/factors\/[^/]+\/verify$/.test(pathname)) sent.push(pathname)
+    })
+    await visitor.signIn('priya.nair')
+    await visitor.screen('Look at your phone')
+    expect(harness.sandbox.phone.request('priya.nair')).toBeDefined()
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Back')
+    await visitor.screen(/Choose how to verify/)
+    sent.splice(0)
+    await visitor.page.reload()
+    await visitor.screen(/Choose how to verify/)
+    await visitor.press(/^Okta Verify code/)
+    await visitor.main.getByLabel('Code').waitFor()
+    expect(sent).toEqual([])
+  })
+
+  test('that waits can still remember the device', async () => {
+    const visitor = await harness.visit()
+    await visitor.signIn('priya.nair')
+    await visitor.screen('Look at your phone')
+    const polled = visitor.page.waitForRequest((request) => request.url().includes('rememberDevice=true'))
+    await visitor.main.getByLabel('Do not ask again on this device').check()
+    await polled
+    harness.sandbox.answerPush('priya.nair', 'approve')
+    await visitor.screen('Hello Priya')
+    await visitor.press('Sign out')
+    await visitor.signIn('priya.nair')
+    await visitor.screen('Hello Priya')
+  })
+
+  test('is not sent at once if a security key is recommended', async () => {
+    const visitor = await harness.visit()
+    await visitor.signIn('max.many')
+    await visitor.screen(/Choose how to verify/)
+    expect(harness.sandbox.phone.request('max.many')).toBeUndefined()
+  })
+})
+
 describe('on a phone', () => {
   test('the demo’s users are in a sheet that opens at the bottom, and closes once one is chosen', async () => {
     const visitor = await harness.visit({ isNew: true })

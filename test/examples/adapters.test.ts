@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -81,6 +81,13 @@ beforeAll(async () => {
 afterAll(async () => {
   await chromium.close()
   rmSync(folder, { recursive: true })
+})
+
+test('the starter in React has the same adapter', () => {
+  const [starter, adapter] = ['react/src/use-sign-in.ts', 'adapters/react.ts'].map((path) =>
+    readFileSync(join(PROJECT, 'examples', path), 'utf8'),
+  )
+  expect(starter).toBe(adapter)
 })
 
 test('each framework shows the state and its changes, and subscribes no longer than it shows them', async () => {

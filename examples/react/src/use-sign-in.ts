@@ -1,7 +1,7 @@
 import type { SignInController, SignInState } from 'gatehouse-client'
 import { useSyncExternalStore } from 'react'
 
-/** The state of a sign-in: the component is rendered again when it changes. */
+/** The state of a controller, which is created outside of components. */
 export function useSignIn({ subscribe, getState }: SignInController): SignInState {
-  return useSyncExternalStore(subscribe, getState)
+  return useSyncExternalStore(subscribe, getState, getState)
 }
