@@ -1,6 +1,6 @@
 /**
  * `npm run nextjs:check`: installs a copy of examples/nextjs from the registry, builds it, and
- * requests it with and without a session of a sandbox broker.
+ * requests it with and without a session of a sandbox broker; then signs in on its page in Chromium.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
@@ -9,11 +9,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startSandbox } from 'gatehouse/sandbox'
+import { chromium } from 'playwright-core'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-nextjs-'))
 const port = 20_000 + (process.pid % 10_000)
 const portalUrl = `http://localhost:${port}`
-const sandbox = await startSandbox({ broker: { publicUrl: portalUrl } })
+const sandbox = await startSandbox({
+  broker: { publicUrl: portalUrl, signInUrl: `${portalUrl}/sign-in` },
+})
 const env = {
   ...process.env,
   PORTAL_URL: portalUrl,
@@ -24,11 +27,14 @@ const stdio = ['ignore', 'ignore', 'inherit']
 let server
 try {
   cpSync(fileURLToPath(new URL('../examples/nextjs', import.meta.url)), folder, { recursive: true })
+  const client = fileURLToPath(new URL('../client', import.meta.url))
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: client, stdio })
   execFileSync('npm', ['install', '--no-audit', '--no-fund'], { cwd: folder, stdio })
   execFileSync('npm', ['run', 'build'], { cwd: folder, env, stdio })
   const next = join(folder, 'node_modules/next/dist/bin/next')
   server = spawn(process.execPath, [next, 'start', '--port', String(port)], { cwd: folder, env, stdio })
   await untilAnswering()
+  await checkSignIn()
   await checkPages()
 } finally {
   server?.kill()
@@ -49,6 +55,33 @@ async function checkPages() {
   })
   await sandbox.stop()
   check('no Gatehouse', await open(path, { cookie }), { status: 503 })
+}
+
+/** From the page of an application to the sign-in page, and back. */
+async function checkSignIn() {
+  const executablePath = execFileSync('sh', ['-c', 'command -v chromium google-chrome'], { encoding: 'utf8' })
+  const browser = await chromium.launch({
+    executablePath: executablePath.split('\n')[0],
+    args: ['--no-sandbox', '--headless', '--disable-gpu'],
+  })
+  try {
+    const page = await browser.newPage()
+    await page.goto(`${portalUrl}/app?a=1`)
+    const signIn = async (password) => {
+      await page.getByLabel('Username').fill(' tomas.berg ')
+      await page.getByLabel('Password').fill(password)
+      await page.getByRole('button', { name: 'Continue' }).click()
+    }
+    await signIn('Wrong-Password-1')
+    await page.getByRole('alert').getByText('Incorrect username or password').waitFor()
+    await signIn('Demo-Password-1')
+    await page.getByLabel('Code').fill(sandbox.control.totpCode('tomas.berg'))
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('Signed in as tomas.berg@example.test').waitFor()
+    check('the sign-in page leads back', { text: page.url() }, { text: `${portalUrl}/app?a=1` })
+  } finally {
+    await browser.close()
+  }
 }
 
 /** Not with fetch, which says in Sec-Fetch-Mode that it is no navigation. */

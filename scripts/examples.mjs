@@ -30,7 +30,9 @@ function main([command, name]) {
     process.exitCode = 64
   } else if (!preparePackages()) process.exitCode = 1
   else if (command === 'check')
-    process.exitCode = [...STARTERS, 'adapters'].every((folder) => compile(`examples/${folder}`, '--noEmit')) ? 0 : 1
+    process.exitCode = [...STARTERS, 'adapters'].every((folder) => compile(`examples/${folder}`, '--noEmit'))
+      ? 0
+      : 1
   else
     spawn('npm', ['--silent', 'start'], { cwd: `${PROJECT}examples/${name}`, stdio: 'inherit' }).on(
       'exit',

@@ -166,6 +166,11 @@ test('WebAuthn in CI: the key of a person signs in, in Chromium', async () => {
   expect(status).toBe('SUCCESS')
 })
 
+test('Next.js sign-in page: it is that of the example, with which npm run nextjs:check signs in', () => {
+  const example = readFileSync(join(ROOT, 'examples/nextjs/app/sign-in/page.tsx'), 'utf8')
+  expect(codeOf('Next.js sign-in page')).toBe(example)
+})
+
 test('Okta being down: a sign-in says so, an open session goes on, and after it a sign-in succeeds', async () => {
   type Say = (title: string, text: string) => void
   const { signInOrSay, takeOktaAway } = await load<{

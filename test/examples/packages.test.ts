@@ -13,6 +13,12 @@ function read(path: string): Package {
 
 const all = ({ dependencies, devDependencies }: Package) => ({ ...dependencies, ...devDependencies })
 
+test('the example for Next.js has the client of this version', () => {
+  expect(all(read('examples/nextjs'))['gatehouse-client']).toBe(
+    `file:gatehouse-client-${read('client').version}.tgz`,
+  )
+})
+
 test.each(['plain', 'react', 'express'])(
   'a copy of the starter %s installs what its tests ran with',
   (name) => {

@@ -1,0 +1,12 @@
+import type { NextConfig } from 'next'
+
+const { GATEHOUSE_URL = 'http://127.0.0.1:8080' } = process.env
+
+/** What the portal's proxy does in production: these paths are Gatehouse's. */
+const config: NextConfig = {
+  rewrites: async () =>
+    ['/api/:path*', '/signin'].map((source) => ({ source, destination: GATEHOUSE_URL + source })),
+}
+
+// biome-ignore lint/style/noDefaultExport: Next.js requires it
+export default config
