@@ -38,9 +38,9 @@ function commands(): readonly string[] {
 const NOT_HERE = [/^npm install\n/, /^sudo apt-get install .*\n/m, /^sudo nginx -t && sudo systemctl .*\n/m]
 
 async function start() {
-  const [https, okta, pam, gatehouse, ops, application, replica1, replica2, replica3] = await Promise.all(
-    Array.from({ length: 9 }, freePort),
-  )
+  const ports = new Set<number>()
+  while (ports.size < 9) ports.add(await freePort())
+  const [https, okta, pam, gatehouse, ops, application, replica1, replica2, replica3] = ports
   const machine: readonly (readonly [string, unknown])[] = [
     ['/etc/nginx', join(directory, 'nginx')],
     ['/srv', join(directory, 'srv')],
@@ -62,7 +62,7 @@ async function start() {
   const run = (script: string) => startProcess(['-c', `cd ${ROOT} && ${script}`], directory, 'bash')
   mkdirSync(join(directory, 'nginx/conf.d'), { recursive: true })
   execFileSync('bash', ['-ec', nginx], { cwd: ROOT, stdio: 'pipe' })
-  const ports: readonly (readonly [string, unknown])[] = [
+  const ofNginx: readonly (readonly [string, unknown])[] = [
     ['listen 443 ssl', `listen 127.0.0.1:${https} ssl`],
     ['/etc/nginx', join(directory, 'nginx')],
     ['/srv/portal', join(directory, 'srv/portal')],
@@ -77,7 +77,7 @@ async function start() {
     const text = readFileSync(file, 'utf8')
     writeFileSync(
       file,
-      ports.reduce((changed, [from, to]) => changed.replaceAll(from, String(to)), text),
+      ofNginx.reduce((changed, [from, to]) => changed.replaceAll(from, String(to)), text),
     )
   }
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
