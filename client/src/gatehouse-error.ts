@@ -11,8 +11,8 @@ export class GatehouseError extends Error {
   /** Of the request, such as `/api/v1/authn`. */
   readonly path: string | undefined
   /**
-   * Okta's error code, or `pam_…`. `api_not_proxied`: a page came instead of an answer of the broker.
-   * Undefined without an answer.
+   * Okta's error code, or `pam_…`. `api_not_proxied`: a page came instead of an answer of the
+   * broker. Undefined without an answer.
    */
   readonly code: ErrorCode | 'api_not_proxied' | undefined
   /** Each may begin with the name of a field, such as `oldPassword: …`. */

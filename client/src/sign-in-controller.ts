@@ -70,7 +70,9 @@ export interface SignInController {
   unlockAccount(request: RecoveryRequest): Promise<void>
   /** @param recoveryToken from the link in a recovery email */
   redeemRecoveryToken(recoveryToken: string): Promise<void>
-  /** Uses one of `step.factors`: requests its challenge, or takes it as the `factor` for `verify`. */
+  /**
+   * Uses one of `step.factors`: requests its challenge, or takes it as the `factor` for `verify`.
+   */
   choose(factor: Factor, options?: VerifyOptions): Promise<void>
   /** The proof of `factor`; also the code of an activation or a recovery. */
   verify(proof: Proof | Attestation, options?: VerifyOptions): Promise<void>
@@ -89,23 +91,25 @@ export interface SignInController {
   /** @param sigResponse from Duo's frame */
   completeDuo(sigResponse: string): Promise<void>
   /**
-   * Ends the sign-in, also while an action runs, the answer of which is dropped. Without a step: the
-   * user does not sign in again, and the session stays.
+   * Ends the sign-in, also while an action runs, the answer of which is dropped. Without a step:
+   * the user does not sign in again, and the session stays.
    */
   cancel(): Promise<void>
   signOut(): Promise<void>
   /**
    * Runs an act of the portal that needs a recent sign-in. If it is older, or the broker answers
-   * `sign_in_again`, the user signs in again first (view `sign-in`). Resolves and rejects as the act.
-   * A server that acts must check the age itself: a page can be changed.
-   * @throws {ReauthenticationError} without running the act: another user has signed in instead, the
-   * user has cancelled, or the session has ended
+   * `sign_in_again`, the user signs in again first (view `sign-in`). Resolves and rejects as the
+   * act. A server that acts must check the age itself: a page can be changed.
+   * @throws {ReauthenticationError} without running the act: another user has signed in instead,
+   * the user has cancelled, or the session has ended
    */
   requireRecentSignIn<Result>(
     act: (session: Session) => Result | Promise<Result>,
     options?: ReauthenticationOptions,
   ): Promise<Result>
-  /** Ends polling, drops the answer that is under way, and stops listening. `start` begins again. */
+  /**
+   * Ends polling, drops the answer that is under way, and stops listening. `start` begins again.
+   */
   dispose(): void
 }
 
@@ -174,7 +178,9 @@ export function createSignInController(
     }
   }
 
-  /** Runs an action, unless another one is running. @param action is told whether it was cancelled */
+  /**
+   * Runs an action, unless another one is running. @param action is told whether it was cancelled
+   */
   async function exclusive(action: (isCurrent: () => boolean) => Promise<void>): Promise<void> {
     if (facts.busy) return
     const own = current

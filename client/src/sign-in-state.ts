@@ -6,8 +6,8 @@ import type { VerifyOptions } from './step-inputs.ts'
 
 /**
  * What the page shows. `loading`: nothing yet. `unavailable`: whether the user is signed in is not
- * known; offer to try again (`start`). `sign-in`: `step`, or the first form. `signed-in`: `session`.
- * `replaced`: another tab has signed in, perhaps another user; offer to reload the page.
+ * known; offer to try again (`start`). `sign-in`: `step`, or the first form. `signed-in`:
+ * `session`. `replaced`: another tab has signed in, perhaps another user; offer to reload the page.
  */
 export type SignInView = 'loading' | 'unavailable' | 'sign-in' | 'signed-in' | 'replaced'
 
@@ -27,8 +27,8 @@ export interface SignInState {
   /** Who is signing in, as far as the step tells. */
   readonly user: StepUser | undefined
   /**
-   * The factor in use: of the challenge, or the chosen one, for which `verify` needs a proof such as
-   * a code. Undefined: offer `step.factors`.
+   * The factor in use: of the challenge, or the chosen one, for which `verify` needs a proof such
+   * as a code. Undefined: offer `step.factors`.
    */
   readonly factor: Factor | undefined
   /** "Do not ask again on this device", if it was chosen for the challenge. */

@@ -120,8 +120,8 @@ export const ACTIONS = {
 export type MessageKey = keyof typeof ACTIONS
 
 /**
- * The messages for the codes that only Gatehouse and its client have. Those of Okta, and the causes:
- * okta-codes.ts.
+ * The messages for the codes that only Gatehouse and its client have. Those of Okta, and the
+ * causes: okta-codes.ts.
  */
 export const GATEHOUSE_CODES: Readonly<Record<string, MessageKey>> = {
   api_not_proxied: 'apiNotProxied',
