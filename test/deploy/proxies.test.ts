@@ -132,6 +132,7 @@ describe('the examples that no test runs', () => {
       status: ['403'],
       service: 'portal',
       query: '/denied.html',
+      errorRequestHeaders: ['Accept-Language'], // by default all, with the cookies
     })
     const asking = Object.entries<{ middlewares: string[] }>(http.routers).flatMap(
       ([router, { middlewares }]) =>
