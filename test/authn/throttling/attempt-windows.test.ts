@@ -1,10 +1,17 @@
 import { describe, expect, test } from '@jest/globals'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
-import { windowsEndedBySignIn, windowsOfAttempt } from '../../../src/authn/throttling/attempt-windows.ts'
+import {
+  reachedLimits,
+  windowsEndedBySignIn,
+  windowsIfKnown,
+  windowsOfAttempt,
+  windowsOfCall,
+} from '../../../src/authn/throttling/attempt-windows.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { createLoginNames } from '../../../src/login-names.ts'
+import type { CountResult } from '../../../src/store/attempt-counters.ts'
 import { CLIENT as client } from '../test-client.ts'
 
 const deps = {
@@ -102,4 +109,87 @@ test('an attempt in a transaction has a window of the transaction, also on known
   }
   expect(namesOf({ ...code, login: 'ada', handle: 'h' })).toEqual([1, 1])
   expect(namesOf({ ...code, login: 'ada' })).toEqual([0, 0])
+})
+
+describe('a call that is no guess', () => {
+  const call: Attempt = { kind: 'call', operation: 'state', login: 'ada' }
+  const namesOf = (windows: readonly { name: string }[] = []) =>
+    windows.map(({ name }) => name.replace(/:[\w-]{20}:/, ':{id}:'))
+
+  test('has windows of its address only', () => {
+    expect(windowsOfAttempt(deps, call, client)).toEqual([])
+    const [ofCall, ...others] = windowsOfCall(deps, { ...call, kind: 'code' }, client)
+    expect(others).toEqual([])
+    expect(namesOf(ofCall?.windows)).toEqual(['call:address:burst', 'call:address:sustained'])
+    expect(ofCall?.override).toBeUndefined()
+  })
+
+  test('on a known device has windows of the device instead, each once', () => {
+    const [ifKnown, ...others] = windowsIfKnown(deps, { ...call, kind: 'code' }, client)
+    expect(others).toEqual([])
+    expect(namesOf(ifKnown?.windows)).toEqual([])
+    expect(namesOf(ifKnown?.override?.windows)).toEqual([
+      'call:known_device:{id}:burst',
+      'call:known_device:{id}:sustained',
+    ])
+  })
+})
+
+test('a larger network of an IPv6 address may make more attempts than a smaller one', () => {
+  const token: Attempt = { kind: 'token', operation: 'primary' }
+  const at = (address: string) =>
+    windowsOfAttempt(deps, token, { ...client, address }).map(({ windows }) => windows[0]?.maxAttempts ?? 0)
+  const [ofIpv4 = 0, ...none] = at('203.0.113.5')
+  const [smallest, ...larger] = at('2001:db8:1:2::1')
+  expect([none, smallest, larger.length]).toEqual([[], ofIpv4, 2])
+  expect(larger[0]).toBeGreaterThan(ofIpv4)
+  expect(larger[1]).toBeGreaterThan(larger[0] ?? 0)
+})
+
+describe('the limit that is used up', () => {
+  const DAYS_20 = 20 * 86_400_000
+  const found = (attempt: Attempt, result: Partial<CountResult>) => {
+    const windows = ofUser(attempt)
+    if (windows === undefined) throw new Error('the attempt names no user')
+    return reachedLimits(windows, {
+      overridden: false,
+      full: undefined,
+      late: false,
+      countedWindows: [],
+      ...result,
+    })
+  }
+  const ofLogin: Attempt = { ...password, login: 'ada' }
+
+  test.each<[case_: string, attempt: Attempt, result: Partial<CountResult>, limit: unknown]>([
+    ['none', ofLogin, {}, undefined],
+    ['a window that the attempt does not have', ofLogin, { full: { index: 99, leftMs: 1 } }, undefined],
+    // at most a day, so that it does not show whether anybody has signed in with the name
+    [
+      'a name, for long',
+      ofLogin,
+      { full: { index: 2, leftMs: DAYS_20 } },
+      { label: 'password_user', max: 60, leftMs: 86_400_000 },
+    ],
+    [
+      'a name, soon over',
+      ofLogin,
+      { full: { index: 0, leftMs: 9000 } },
+      { label: 'password_user', max: 8, leftMs: 9000 },
+    ],
+    [
+      'a user of Okta',
+      { ...code, userId: '00u1' },
+      { full: { index: 2, leftMs: DAYS_20 } },
+      { label: 'code_user', max: 60, leftMs: DAYS_20 },
+    ],
+    [
+      'a known device',
+      ofLogin,
+      { overridden: true, full: { index: 4, leftMs: DAYS_20 } },
+      { label: 'password_known_device', max: 20, leftMs: DAYS_20 },
+    ],
+  ])('%s', (_, attempt, result, limit) => {
+    expect(found(attempt, result)).toEqual(limit === undefined ? [] : [limit])
+  })
 })

@@ -41,6 +41,9 @@ const TABLE: Row[] = [
   ['verify', { factorType: 'password', fields: { password: 'p' } }, 'password'],
   ['verify', { factorType: 'Password', fields: { ...code, password: 'p' } }, 'password'],
   ['verify', { factorType: 'sms', fields: { ...code, password: 'p' } }, 'code'],
+  // two proofs: the type of the factor decides
+  ['verify', { factorType: 'token:software:totp', fields: { ...code, password: 'p' } }, 'code'],
+  ['verify', { factorType: 'password', fields: code }, 'code'],
   ['verify', { factorType: undefined, fields: { password: 'p' } }, 'password'],
   ['verify', { factorType: 'sms', fields: { passCode: '' } }, 'message'],
   ['verify', { factorType: 'sms', fields: { passCode: ' ' } }, 'message'],

@@ -4,6 +4,7 @@ import {
   ATTEMPT_KINDS,
   type AttemptKind,
   type AttemptResult,
+  isRefusedCall,
 } from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
 import { createAnswer } from '../../../src/authn/transaction/step-outcome.ts'
@@ -173,4 +174,17 @@ describe('a step without an answer', () => {
     expect(await isCountedAfterError(kind, unsent)).toBe(false)
     expect(await isCountedAfterError(kind, new Error('other'))).toBe(false)
   })
+})
+
+test.each<[kind: AttemptKind, result: Partial<AttemptResult>, stays: boolean]>([
+  ['password', { status: 'LOCKED_OUT' }, true],
+  ['code', { status: 'LOCKED_OUT' }, true],
+  ['code', { status: 'MFA_CHALLENGE', factorResult: 'REJECTED' }, true],
+  ['password', { status: 'SUCCESS' }, false],
+  ['code', { status: 'SUCCESS' }, false],
+  ['message', { status: 'LOCKED_OUT' }, false],
+  ['push', { status: 'MFA_CHALLENGE' }, false],
+  ['call', { status: 'LOCKED_OUT' }, false],
+])('a call with status 200 that rejected a guess stays counted: %s %j', (kind, result, stays) => {
+  expect(isRefusedCall(kind, { ...answered(), ...result })).toBe(stays)
 })

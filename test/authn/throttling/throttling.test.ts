@@ -333,6 +333,85 @@ describe('a known device', () => {
   })
 })
 
+describe('a recovery that only known devices may start', () => {
+  const recovery: Attempt = { kind: 'recovery', operation: 'recovery', login: 'ada', onlyKnownDevices: true }
+
+  test('is refused on another device, and leaves no count', async () => {
+    const { reserve, lines } = throttlingOn()
+    const refusal = { status: 403, code: 'E0000006' }
+    await expect(reserve(recovery, client).enforce()).rejects.toMatchObject(refusal)
+    await until(() => entries.size === 0, { what: 'an empty count' })
+    expect(lines()).toEqual([])
+  })
+
+  test('starts on a known device, and on any without the rule', async () => {
+    const { reserve, rememberDevice } = throttlingOn()
+    await reserve({ ...recovery, onlyKnownDevices: false }, client).enforce()
+    await rememberDevice({ userId: '00u1ada', logins: ['ada'] }, client)
+    await reserve(recovery, client).enforce()
+  })
+})
+
+describe('a call that is no guess', () => {
+  const call: Attempt = { kind: 'call', operation: 'state', login: 'ada' }
+  const guess: Attempt = { kind: 'code', operation: 'verify', login: 'ada' }
+  const isOfAddress = ({ windows }: CountRequest) => windows.some(({ name }) => name.includes(':address:'))
+
+  /** A store in which the limit of each address is used up. */
+  function fullForAddresses(isFull: boolean) {
+    const asked: string[] = []
+    const countAttempt: Store['countAttempt'] = async (request) => {
+      asked.push(isOfAddress(request) ? 'address' : 'user')
+      const result = await store.countAttempt(request)
+      return isFull && isOfAddress(request) ? { ...result, full: { index: 0, leftMs: 9000 } } : result
+    }
+    return { asked, ...throttlingOn({ countAttempt }) }
+  }
+
+  test('costs one count, and no question whether the device is known', async () => {
+    const { reserve, asked } = fullForAddresses(false)
+    await reserve(call, client).enforce()
+    expect(asked).toEqual(['address'])
+  })
+
+  test('beyond the limit of its address is refused, but not on a known device', async () => {
+    const { reserve, asked, rememberDevice } = fullForAddresses(true)
+    await expect(reserve(call, client).enforce()).rejects.toMatchObject({ status: 429 })
+    expect(asked).toEqual(['address', 'user'])
+    await until(() => entries.size === 0, { what: 'an empty count' })
+    await rememberDevice({ userId: '00u1ada', logins: ['ada'] }, client)
+    await reserve(call, client).enforce()
+  })
+
+  test('becomes a guess when its transaction is known, and is then counted for the user too', async () => {
+    const { reserve, asked } = fullForAddresses(false)
+    await reserve(call, client).enforce(guess)
+    expect(asked).toEqual(['address', 'user'])
+    const asGuess = fullForAddresses(false)
+    await asGuess.reserve(guess, client).enforce(guess)
+    expect(asGuess.asked).toEqual(['user', 'address'])
+  })
+
+  test('leaves no count if the store fails then: 503', async () => {
+    const { reserve } = throttlingOn({
+      countAttempt: (request) =>
+        isOfAddress(request) ? store.countAttempt(request) : Promise.reject(storeUnavailable()),
+    })
+    await expect(reserve(call, client).enforce(guess)).rejects.toMatchObject({ status: 503 })
+    await until(() => entries.size === 0, { what: 'an empty count' })
+  })
+})
+
+test('without an attempt, nothing is counted', async () => {
+  const { reserve } = throttlingOn()
+  const reservation = reserve(undefined, client)
+  await reservation.enforce()
+  reservation.consumeOrRefund(ended('E0000004'))
+  reservation.consumeOrRefundOnError(new Error('refused'))
+  reservation.refund()
+  expect(entries.size).toBe(0)
+})
+
 describe('failures in a row', () => {
   const DAY_MS = 86_400_000
   const strangers = throttlingOnEach()
