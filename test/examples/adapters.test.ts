@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import type { Browser } from 'playwright-core'
+import type { Browser, BrowserContext } from 'playwright-core'
 import { openChromium } from '../support/chromium.ts'
 import { PASSWORD, useHarness } from '../support/harness.ts'
 
@@ -25,7 +25,8 @@ const PAGE = `
   import SveltePage from './svelte-page.js'
 
   const place = (id) => document.body.appendChild(Object.assign(document.createElement('div'), { id }))
-  const original = createSignInController(createGatehouse(), { messages })
+  window.gatehouse = createGatehouse()
+  const original = createSignInController(gatehouse, { messages })
   window.subscribed = 0
   window.controller = {
     ...original,
@@ -90,8 +91,9 @@ test('the starter in React has the same adapter', () => {
   expect(starter).toBe(adapter)
 })
 
-test('each framework shows the state and its changes, and subscribes no longer than it shows them', async () => {
-  const page = await chromium.newPage()
+/** A tab that has started. */
+async function openTab(context: BrowserContext) {
+  const page = await context.newPage()
   const problems: string[] = []
   page.on('pageerror', ({ message }) => problems.push(message))
   await page.route(`${harness.gatehouse.url}/portal/`, (route) =>
@@ -99,20 +101,59 @@ test('each framework shows the state and its changes, and subscribes no longer t
   )
   await page.goto(`${harness.gatehouse.url}/portal/`)
   await page.addScriptTag({ path: join(folder, 'bundle.js'), type: 'module' })
-  const texts = async (of: string) => {
-    await page.waitForFunction(
-      `[...document.querySelectorAll('p')].every(({ textContent }) => textContent === '${of}')`,
-    )
-    return page.locator('div').filter({ hasText: of }).count()
-  }
   await page.waitForFunction('window.subscribed === 4')
-  expect(await texts('loading undefined')).toBe(3)
+  return {
+    page,
+    problems,
+    /** Waits until all frameworks show it. */
+    shows: (text: string) =>
+      page.waitForFunction(
+        `[...document.querySelectorAll('p')].every(({ textContent }) => textContent === '${text}')`,
+      ),
+    signIn(login: string) {
+      const account = { username: `${login}@example.test`, password: PASSWORD }
+      return page.evaluate(`controller.signIn(${JSON.stringify(account)})`)
+    },
+  }
+}
+
+test('each framework shows the state and its changes, and subscribes no longer than it shows them', async () => {
+  const context = await chromium.newContext()
+  const { page, problems, shows, signIn } = await openTab(context)
+  expect(await page.locator('p').count()).toBe(4)
+  await shows('loading undefined')
   await page.evaluate('controller.start()')
-  expect(await texts('sign-in undefined')).toBe(3)
-  const account = { username: 'amelia.stone@example.test', password: PASSWORD }
-  await page.evaluate(`controller.signIn(${JSON.stringify(account)})`)
-  expect(await texts('signed-in amelia.stone@example.test')).toBe(3)
+  await shows('sign-in undefined')
+  await signIn('amelia.stone')
+  await shows('signed-in amelia.stone@example.test')
   await page.evaluate('leave()')
   expect([await page.evaluate('subscribed'), problems]).toEqual([0, []])
-  await page.close()
+  await context.close()
+})
+
+test('two users in two tabs: the first tab tells so, and never gets the data of the other user', async () => {
+  const context = await chromium.newContext()
+  const [ada, bob] = [await openTab(context), await openTab(context)]
+  const groupsIn = ({ page }: typeof ada) =>
+    page.evaluate('gatehouse.groups().then(({ user }) => user, ({ status }) => status)')
+  await ada.page.evaluate('controller.start()')
+  await ada.signIn('amelia.stone')
+  await ada.shows('signed-in amelia.stone@example.test')
+  expect(await groupsIn(ada)).toBe('amelia.stone@example.test')
+
+  await bob.page.evaluate("controller.start({ prompt: 'login' })")
+  await bob.shows('sign-in amelia.stone@example.test')
+  await bob.signIn('nora.nopolicy')
+  await bob.shows('signed-in nora.nopolicy@example.test')
+  await ada.shows('replaced undefined')
+  // whatever the page still asks
+  for (let call = 0; call < 2; call += 1) expect(await groupsIn(ada)).toBe(409)
+  const done = "controller.requireRecentSignIn(() => 'done').catch(({ status }) => status)"
+  expect(await ada.page.evaluate(done)).toBe(409)
+  await ada.page.evaluate('controller.signOut()')
+  expect(await bob.page.evaluate('gatehouse.session().then(({ login }) => login)')).toBe(
+    'nora.nopolicy@example.test',
+  )
+  expect([...ada.problems, ...bob.problems]).toEqual([])
+  await context.close()
 })
