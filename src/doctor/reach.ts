@@ -45,6 +45,7 @@ export async function checkReach(options: ReachOptions): Promise<Result> {
       ? await judgeUnproven(options, plain)
       : (judgeAnswer(answer, context.config.publicUrl.origin) ??
         judgePlain(plain, answer) ??
+        (await judgeSignedOut(api)) ??
         (await judgeRequests(options)))
   return { finding: finding ?? accept('the broker answers'), reached: { answer, plain } }
 }
@@ -122,10 +123,21 @@ function judgePlain({ status, json }: Answer, { addressProblem }: ProbeAnswer): 
   if (status === (addressProblem === undefined ? 404 : 400) && 'errorCode' in fieldsOf(json)) return undefined
   if ('errorCode' in fieldsOf(json))
     return fail(`the broker refuses requests (HTTP ${status})`, 'Look at the log and /readyz of the broker.')
-  const ofProxy = refusalOfStatus({ status, json })
-  if (ofProxy !== undefined) return ofProxy
+  return refusalOfStatus({ status, json }) ?? replacedError(status)
+}
+
+/** A proxy may lead to its own sign-in on a 401, and pass a 404. */
+async function judgeSignedOut(api: HttpApi): Promise<Finding | undefined> {
+  const answer = await sendOrFail(api, { method: 'GET', path: '/api/v1/users/me', headers: {} })
+  if (answer.failure) return unreachable(answer.failure)
+  return 'errorCode' in fieldsOf(answer.json)
+    ? undefined
+    : (refusalOfStatus(answer) ?? replacedError(answer.status, 'on a 401, '))
+}
+
+function replacedError(status: number, when = ''): Finding {
   return fail(
-    `the proxy replaces the errors of the broker (HTTP ${status})`,
+    `the proxy replaces the errors of the broker (${when}HTTP ${status})`,
     `Pages read the broker’s errors: the proxy must pass them (nginx: proxy_intercept_errors off). ${PROXY_FIX}`,
   )
 }

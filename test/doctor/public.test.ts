@@ -340,6 +340,14 @@ test.each<[string, Rewrites, string]>([
   ],
   ['leads to the ops listener', { portOf: () => opsPort() }, 'PUBLIC_URL leads to the ops listener'],
   [
+    'replaces a 401 with its own sign-in',
+    {
+      replace: ({ statusCode }, res) =>
+        statusCode === 401 && Boolean(res.writeHead(302, { location: '/login' }).end()),
+    },
+    'the proxy replaces the errors of the broker (on a 401, HTTP 302)',
+  ],
+  [
     'replaces error pages',
     {
       replace: ({ statusCode = 0 }, res) =>
