@@ -1,6 +1,6 @@
 /**
- * `npm run nextjs:check`: installs a copy of examples/nextjs from the registry, builds it, and
- * requests it with and without a session of a sandbox broker; then signs in on its page in Chromium.
+ * `npm run nextjs:check`: installs a copy of examples/nextjs from the registry and builds it. Then
+ * signs in on its page in Chromium, and requests it with and without a session of a sandbox broker.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'

@@ -8,5 +8,4 @@ const config: NextConfig = {
     ['/api/:path*', '/signin'].map((source) => ({ source, destination: GATEHOUSE_URL + source })),
 }
 
-// biome-ignore lint/style/noDefaultExport: Next.js requires it
 export default config

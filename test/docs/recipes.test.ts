@@ -28,7 +28,8 @@ let sandbox: SandboxWithBroker
 let chromium: Browser
 beforeAll(async () => {
   mkdirSync(join(ROOT, 'build'), { recursive: true })
-  folder = mkdtempSync(join(ROOT, 'build/recipes-')) // below the project, whose packages the code imports
+  // below the project, whose packages the code imports
+  folder = mkdtempSync(join(ROOT, 'build/recipes-'))
   chromium = await openChromium()
   const people = [{ login: LOGIN, password: PASSWORD, factors: ['webauthn' as const] }]
   const locked = { login: 'lars@example.test', password: PASSWORD }

@@ -15,7 +15,7 @@ export const RELYING_PARTY_ID: string | undefined = undefined
 
 /**
  * Where the page may send users after the sign-in: add what Gatehouse allows besides
- * (`ALLOWED_ORIGINS`, `RETURN_TO`). Not applications with a cookie of their own: to these, Gatehouse
- * leads.
+ * (`ALLOWED_ORIGINS`, `RETURN_TO`). Not applications with a cookie of their own: to these,
+ * Gatehouse leads.
  */
 export const RETURN_TARGETS: readonly string[] = [location.origin]

@@ -424,10 +424,7 @@ describe('with a broker', () => {
     expect(await session()).toBeDefined()
   })
 
-  test.each([
-    { kind: 'cut' },
-    { kind: 'status', status: 503, body: { error: 'service_offline' } },
-  ] as const)(
+  test.each([{ kind: 'cut' }, { kind: 'status', status: 503, body: { error: 'service_offline' } }] as const)(
     'after many requests that fail with %j, the first one without the fault succeeds',
     async (fault) => {
       const minting = await visit() // PAM's token, which has a pause of its own

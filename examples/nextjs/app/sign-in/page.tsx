@@ -56,7 +56,11 @@ export default function SignInPage() {
           </button>
         ))}
       {asksForCode && <input name="passCode" aria-label="Code" autoComplete="one-time-code" required />}
-      {(!step || asksForCode) && <button disabled={busy}>Continue</button>}
+      {(!step || asksForCode) && (
+        <button type="submit" disabled={busy}>
+          Continue
+        </button>
+      )}
       {step && !asksForCode && step.status !== 'MFA_REQUIRED' && <p>{step.status}</p>}
     </form>
   )
