@@ -5,6 +5,7 @@ import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/
 import type { HttpApi } from '../upstream/http-api.ts'
 import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { createDoctorApi, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
+import { watchCertificate } from './certificate.ts'
 import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 
@@ -27,6 +28,7 @@ export function pamChecks(context: DoctorContext): CheckGroup {
   const { pam } = config
   if (pam === undefined) return skipAll('pam', NAMES, 'PAM_BASE_URL is not set')
   const api = createDoctorApi(pam.baseUrl, context)
+  const certificate = watchCertificate(pam.baseUrl)
   let minted: Minted | undefined
   const withMinted = (judge: (result: Minted) => Finding | Promise<Finding>) => () =>
     minted === undefined ? skipped('there is no response') : judge(minted)
@@ -35,7 +37,8 @@ export function pamChecks(context: DoctorContext): CheckGroup {
       name: 'pam.reach',
       async run() {
         minted = await mint(api, pam, now())
-        return judgeReach(minted)
+        const finding = judgeReach(minted)
+        return finding.status === 'ok' ? certificate.judge(now(), finding.detail) : finding
       },
     },
     { name: 'pam.key', needs: ['pam.reach'], run: withMinted(judgeKey) },
@@ -47,7 +50,13 @@ export function pamChecks(context: DoctorContext): CheckGroup {
     },
     { name: 'pam.key_expiry', run: async () => judgeExpiry(pam.keyExpiresAtMs, now()) },
   ]
-  return { checks, close: () => api.close() }
+  return {
+    checks,
+    close() {
+      certificate.stop()
+      return api.close()
+    },
+  }
 }
 
 function pathOf(pam: PamConfig, path: string): string {

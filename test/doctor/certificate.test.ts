@@ -5,6 +5,13 @@ import { type Certificates, makeCertificates } from '../support/redis-certificat
 import { deadPort, listenAnywhere } from '../support/stub-upstream.ts'
 import { diagnose } from './diagnose.ts'
 
+const PAM_TOKEN = {
+  bearer_token: 'plainly-fake-token',
+  team_name: 'ops',
+  expires_at: '2099-01-01T00:00:00Z',
+}
+const PAM = { PAM_TEAM: 'ops', PAM_KEY_ID: 'plainly-fake-id', PAM_KEY_SECRET: 'plainly-fake-secret' }
+
 /** Valid for two days. */
 let certificates: Certificates
 let origin: string
@@ -21,7 +28,8 @@ beforeAll(async () => {
       'Content-Type': 'application/json',
       ...(req.headers.cookie === undefined && { 'Set-Cookie': cookie }),
     })
-    res.end(JSON.stringify(isOrg ? { id: '00o1', pipeline: 'v1' } : { errorCode: 'E0000007' }))
+    const answer = isOrg ? { id: '00o1', pipeline: 'v1' } : { errorCode: 'E0000007' }
+    res.end(JSON.stringify(req.url?.endsWith('/service_token') ? PAM_TOKEN : answer))
   })
   origin = `https://localhost:${await listenAnywhere(server)}`
   close = () => {
@@ -38,26 +46,38 @@ const HOUR_MS = 3_600_000
 
 async function certificateChecks(env: Record<string, string>, laterMs = 0) {
   const results = await diagnose(
-    { AUTHN_BASE_URL: origin, PUBLIC_URL: origin.replace('localhost', '127.0.0.1'), ...env },
+    {
+      AUTHN_BASE_URL: origin,
+      PAM_BASE_URL: origin,
+      ...PAM,
+      PUBLIC_URL: origin.replace('localhost', '127.0.0.1'),
+      ...env,
+    },
     { now: () => Date.now() + laterMs },
   )
-  return [results['authn.tls'], results['public.reach']]
+  return [results['authn.tls'], results['pam.reach'], results['public.reach']]
 }
 
 test('a certificate that is accepted, and one that expires soon', async () => {
   const env = { UPSTREAM_CA_FILE: certificates.caFile }
-  expect(await certificateChecks(env)).toEqual(['ok: the certificate is accepted', 'ok: the broker answers'])
+  expect(await certificateChecks(env)).toEqual([
+    'ok: the certificate is accepted',
+    'ok: PAM answers',
+    'ok: the broker answers',
+  ])
   expect(await certificateChecks(env, 30 * HOUR_MS)).toEqual([
     'ok: the certificate is accepted', // it has a quarter of its lifetime left
+    'ok: PAM answers',
     'ok: the broker answers',
   ])
   const warning = 'warn: the certificate expires in 0 days'
-  expect(await certificateChecks(env, 40 * HOUR_MS)).toEqual([warning, warning])
+  expect(await certificateChecks(env, 40 * HOUR_MS)).toEqual([warning, warning, warning])
 })
 
 test('a certificate of an unknown authority', async () => {
   expect(await certificateChecks({})).toEqual([
     'fail: the certificate is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+    'fail: PAM does not answer (unreachable UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
     'fail: the certificate of PUBLIC_URL is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
   ])
 })
