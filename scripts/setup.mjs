@@ -1,8 +1,8 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the
- * proxies of `deploy/proxies/` (nginx with its module njs, Caddy, HAProxy, Apache with LuaSocket),
- * Prometheus's promtool, radicale, Chromium, openssl and certutil, with the system's package manager, and the
- * packages of `tools/` from npm. `--check` installs nothing.
+ * proxies of `deploy/proxies/` (nginx with its module njs, Caddy, HAProxy, Apache with
+ * LuaSocket), Prometheus's promtool, radicale, Chromium, openssl and certutil, with the system's
+ * package manager, and the packages of `tools/` from npm. `--check` installs nothing.
  *
  * The tests start these programs themselves, on free ports. The services of some packages must not
  * run: Debian would start three proxies, each on port 80.
