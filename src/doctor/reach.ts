@@ -1,4 +1,5 @@
-import type { ProbeAnswer } from '../http/doctor-probe.ts'
+import { randomBytes } from 'node:crypto'
+import { ERROR_NONCE, type ProbeAnswer } from '../http/doctor-probe.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { type Answer, isTlsFailure, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
@@ -45,7 +46,7 @@ export async function checkReach(options: ReachOptions): Promise<Result> {
       ? await judgeUnproven(options, plain)
       : (judgeAnswer(answer, context.config.publicUrl.origin) ??
         judgePlain(plain, answer) ??
-        (await judgeSignedOut(api)) ??
+        (await judgeErrors(options)) ??
         (await judgeRequests(options)))
   return { finding: finding ?? accept('the broker answers'), reached: { answer, plain } }
 }
@@ -126,13 +127,14 @@ function judgePlain({ status, json }: Answer, { addressProblem }: ProbeAnswer): 
   return refusalOfStatus({ status, json }) ?? replacedError(status)
 }
 
-/** A proxy may lead to its own sign-in on a 401, and pass a 404. */
-async function judgeSignedOut(api: HttpApi): Promise<Finding | undefined> {
-  const answer = await sendOrFail(api, { method: 'GET', path: '/api/v1/users/me', headers: {} })
-  if (answer.failure) return unreachable(answer.failure)
-  return 'errorCode' in fieldsOf(answer.json)
-    ? undefined
-    : (refusalOfStatus(answer) ?? replacedError(answer.status, 'on a 401, '))
+/** A proxy may pass a 404, and lead to its own sign-in on a 401, or have a page for a 503. */
+async function judgeErrors({ api, probe }: ReachOptions): Promise<Finding | undefined> {
+  const signedOut = await sendOrFail(api, { method: 'GET', path: '/api/v1/users/me', headers: {} })
+  if (signedOut.failure) return unreachable(signedOut.failure)
+  if (!('errorCode' in fieldsOf(signedOut.json)))
+    return refusalOfStatus(signedOut) ?? replacedError(signedOut.status, 'on a 401, ')
+  const { response, answer } = await probe({ nonce: ERROR_NONCE + randomBytes(15).toString('hex') })
+  return answer === undefined ? replacedError(response.status, 'on a 503, ') : undefined
 }
 
 function replacedError(status: number, when = ''): Finding {

@@ -104,6 +104,12 @@ export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner):
  */
 export const STORE_NONCE = 'store-'
 
+/**
+ * The nonce of a probe that is answered with 503, which metrics do not count as one: some proxies
+ * replace such answers only. Versions before 0.3.0 answer it with 302, as any other.
+ */
+export const ERROR_NONCE = 'error-'
+
 /** Shows nothing to a reader of Redis, and nobody else can write it. */
 export function storedValue(nonce: string, signer: ProbeSigner): string {
   return signer.sign(`stored.${nonce}`)
@@ -131,7 +137,8 @@ async function answer(
   let bodyBytes = 0
   for await (const chunk of req) bodyBytes += Buffer.byteLength(chunk)
   await delay(waitMs)
-  const { address, addressProblem, isFromProxy } = getRequestContext(req)
+  const context = getRequestContext(req)
+  const { address, addressProblem, isFromProxy } = context
   const [first] = forwardedFor(req)
   const answer: ProbeAnswer = {
     proof: signer.sign(`answer.${nonce}`),
@@ -153,7 +160,9 @@ async function answer(
   }
   // of no use to a browser: they have no challenge
   for (const name of BOUND_SESSION_RESPONSE_HEADERS) res.setHeader(name, 'doctor')
-  sendJson(res.status(302), answer)
+  const isError = nonce.startsWith(ERROR_NONCE)
+  context.isErrorOfClient = isError
+  sendJson(res.status(isError ? 503 : 302), answer)
 }
 
 async function judgeStore(

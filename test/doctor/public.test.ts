@@ -348,6 +348,15 @@ test.each<[string, Rewrites, string]>([
     'the proxy replaces the errors of the broker (on a 401, HTTP 302)',
   ],
   [
+    'has a page of its own for a 503',
+    {
+      replace: ({ statusCode }, res) =>
+        statusCode === 503 &&
+        Boolean(res.writeHead(503, { 'content-type': 'text/html' }).end('<h1>Back soon</h1>')),
+    },
+    'the proxy replaces the errors of the broker (on a 503, HTTP 503)',
+  ],
+  [
     'replaces error pages',
     {
       replace: ({ statusCode = 0 }, res) =>

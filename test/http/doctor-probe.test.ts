@@ -3,11 +3,13 @@ import { createSigner } from '../../src/crypto/keys.ts'
 import {
   answerProbes,
   createProbe,
+  ERROR_NONCE,
   isProofOf,
   PROBE_HEADER,
   STORE_NONCE,
   storedValue,
 } from '../../src/http/doctor-probe.ts'
+import { getRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/route.ts'
 import { serve, useKeeper } from './serve.ts'
 
@@ -109,3 +111,40 @@ describe('a probe that asks whether broker and doctor have the same Redis', () =
     expect(json).toMatchObject({ store })
   })
 })
+
+test.each([
+  [`${ERROR_NONCE}0123`, 503, true],
+  ['a-nonce', 302, false],
+])(
+  'the probe %s is answered with %d; metrics do not count it as a failure',
+  async (nonce, status, isOfClient) => {
+    const contexts: { isErrorOfClient?: boolean }[] = []
+    const options = {
+      signer: signer(),
+      now: () => NOW,
+      publicUrl: 'https://portal.example.com',
+      readKey: neverRead,
+    }
+    const broker = keep(
+      await serve({
+        before: [
+          (req, _res, next) => {
+            contexts.push(getRequestContext(req))
+            next()
+          },
+          answerProbes(options),
+        ],
+        routes: [responding('GET', PROBE_PATH, 204)],
+        trusted: ['127.0.0.1/32'],
+      }),
+    )
+    const probe = createProbe({ nonce, waitMs: 0 }, { signer: signer(), now: () => NOW })
+    const headers = { [PROBE_HEADER]: probe, 'X-Forwarded-For': '198.51.100.7' }
+    const answer = await broker.ask({ method: 'GET', path: PROBE_PATH, headers })
+    expect([
+      answer.status,
+      isProofOf({ nonce, waitMs: 0 }, String(Object(answer.json).proof), signer()),
+    ]).toEqual([status, true])
+    expect(contexts.map(({ isErrorOfClient }) => isErrorOfClient)).toEqual([isOfClient])
+  },
+)
