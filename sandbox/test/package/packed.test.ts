@@ -28,7 +28,7 @@ test('the tarball has only compiled code, its two type files, the configuration,
       join(entry.parentPath, entry.name).slice(folder.length + '/node_modules/gatehouse/'.length),
     )
   const isPage = (path: string) => /\.(md|png)$|^deploy\//.test(path)
-  const isStarter = (path: string) => /^examples\/(express|plain|react)\//.test(path)
+  const isStarter = (path: string) => /^examples\/(adapters|express|plain|react)\//.test(path)
   const isOther = (path: string) =>
     !/^(sandbox\/)?dist\/.*\.js$/.test(path) && !isPage(path) && !isStarter(path)
   expect(files.filter(isOther).sort()).toEqual([
