@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -74,10 +73,19 @@ async function visit(url: string): Promise<Pick<Starter, 'page' | 'problems'>> {
   return { page, problems }
 }
 
-async function stop(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit')
-  if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
-  await exited
+/** Waits for npm and the server: Vite ends after npm. */
+async function stop({ pid }: ChildProcess): Promise<void> {
+  if (pid === undefined) return
+  process.kill(-pid, 'SIGTERM')
+  await until(() => !isRunning(-pid), { what: 'the end of the starter' })
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }
 
 function starterOf(name: string): Starter {
