@@ -51,11 +51,8 @@ export const ENGLISH: Catalogue = {
       'Another user is signed in',
       'Another user is signed in on this browser. Sign out first, then try again.',
     ],
-    newerSignIn: ['You have signed in again', 'Another sign-in in this browser has replaced your session.'],
-    sessionReplaced: [
-      'You have signed in again',
-      'There is a newer sign-in in this browser. Reload this page.',
-    ],
+    newerSignIn: ['New sign-in', 'Another sign-in in this browser has replaced your session.'],
+    sessionReplaced: ['New sign-in', 'There is a newer sign-in in this browser. Reload this page.'],
     cookiesBlocked: [
       'Cookies are blocked',
       'Your browser did not return our cookie. Please allow cookies for this site.',

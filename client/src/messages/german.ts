@@ -60,12 +60,9 @@ export const GERMAN: Catalogue = {
       'Jemand anderes ist angemeldet',
       'In diesem Browser ist jemand anderes angemeldet. Melden Sie sich zuerst ab, und versuchen Sie es dann noch einmal.',
     ],
-    newerSignIn: [
-      'Sie haben sich neu angemeldet',
-      'Eine andere Anmeldung in diesem Browser hat Ihre Sitzung ersetzt.',
-    ],
+    newerSignIn: ['Neue Anmeldung', 'Eine andere Anmeldung in diesem Browser hat Ihre Sitzung ersetzt.'],
     sessionReplaced: [
-      'Sie haben sich neu angemeldet',
+      'Neue Anmeldung',
       'In diesem Browser gibt es eine neuere Anmeldung. Laden Sie diese Seite neu.',
     ],
     cookiesBlocked: [
