@@ -100,7 +100,9 @@ const POLICY = '/usr/sbin/policy-rc.d'
 
 const NGINX_MODULES = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules', '/usr/share/nginx/modules']
 
-const LUA_FOLDERS = ['5.4', '5.3', '5.2', '5.1'].map((version) => `/usr/share/lua/${version}`)
+const LUA_FOLDERS = ['5.4', '5.3', '5.2', '5.1'].flatMap((version) =>
+  ['/usr', '/usr/local', '/opt/homebrew'].map((prefix) => `${prefix}/share/lua/${version}`),
+)
 
 process.exitCode = main(process.argv.slice(2))
 

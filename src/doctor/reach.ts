@@ -134,7 +134,10 @@ async function judgeErrors({ api, probe }: ReachOptions): Promise<Finding | unde
   if (!('errorCode' in fieldsOf(signedOut.json)))
     return refusalOfStatus(signedOut) ?? replacedError(signedOut.status, 'on a 401, ')
   const { response, answer } = await probe({ nonce: ERROR_NONCE + randomBytes(15).toString('hex') })
-  return answer === undefined ? replacedError(response.status, 'on a 503, ') : undefined
+  if (answer !== undefined) return undefined
+  if (response.failure) return unreachable(response.failure)
+  const isOfProxy = response.status !== 503
+  return (isOfProxy && refusalOfStatus(response)) || replacedError(response.status, 'on a 503, ')
 }
 
 function replacedError(status: number, when = ''): Finding {

@@ -105,8 +105,8 @@ export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner):
 export const STORE_NONCE = 'store-'
 
 /**
- * The nonce of a probe that is answered with 503, which metrics do not count as one: some proxies
- * replace such answers only. Versions before 0.3.0 answer it with 302, as any other.
+ * The nonce of a probe that is answered with 503, because some proxies replace such answers only.
+ * Metrics do not count it as a failure.
  */
 export const ERROR_NONCE = 'error-'
 

@@ -357,6 +357,11 @@ test.each<[string, Rewrites, string]>([
     'the proxy replaces the errors of the broker (on a 503, HTTP 503)',
   ],
   [
+    'loses a replica while the doctor asks',
+    { replace: ({ statusCode }, res) => statusCode === 503 && Boolean(res.writeHead(502).end()) },
+    'the proxy gets no answer of the broker, or of one of its replicas (HTTP 502)',
+  ],
+  [
     'replaces error pages',
     {
       replace: ({ statusCode = 0 }, res) =>
