@@ -52,6 +52,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 const NOT_SECRET =
   /^(me|true|false|default|system@okta\.com|unknown|null|Okta.*|Gatehouse|Proof|Gatehouse Proof)$/i
 const SHORTEST = 4
+const NUMBERS_OF_JSON = /(?<=^ +|: )\d+(?=,?$)/gm
 
 const PLACEHOLDERS: Readonly<Record<Kind, (count: number, real: string) => string>> = {
   token: (count, real) => `00token${count}`.padEnd(Math.max(20, Math.min(real.length, 42)), 'x'),
@@ -71,7 +72,7 @@ export interface Pseudonyms {
   replace(text: string): string
   /** In all names and texts of JSON data: numbers and literals stay. */
   replaceIn(data: unknown): unknown
-  /** The values that a text still has. */
+  /** The values that a text still has, apart from the numbers of indented JSON, which stay. */
   findIn(text: string): string[]
 }
 
@@ -121,7 +122,9 @@ export function createPseudonyms(orgOrigin: string): Pseudonyms {
   add(new URL(orgOrigin).host, 'org.example.test')
 
   const formAt = (text: string, at: number) =>
-    forms.get(text.slice(at, at + SHORTEST))?.find(({ real }) => text.startsWith(real, at))
+    forms
+      .get(text.slice(at, at + SHORTEST))
+      ?.find(({ real }) => text.startsWith(real, at) && !isPartOfNumber(text, at, real))
 
   function replace(text: string): string {
     let replaced = ''
@@ -147,7 +150,8 @@ export function createPseudonyms(orgOrigin: string): Pseudonyms {
     learnFrom,
     replace,
     replaceIn,
-    findIn(text) {
+    findIn(written) {
+      const text = written.replace(NUMBERS_OF_JSON, '')
       const found = new Set<string>()
       for (let at = 0; at < text.length; at += 1) {
         const form = formAt(text, at)
@@ -156,4 +160,10 @@ export function createPseudonyms(orgOrigin: string): Pseudonyms {
       return [...found]
     },
   }
+}
+
+/** A code is by chance in longer numbers: of placeholders, times and ids. There it is no code. */
+function isPartOfNumber(text: string, at: number, real: string): boolean {
+  const isDigit = (char = '') => /\d/.test(char)
+  return /^\d{4,8}$/.test(real) && (isDigit(text[at - 1]) || isDigit(text[at + real.length]))
 }

@@ -71,6 +71,29 @@ test('numbers and literals of JSON data stay, whatever was learned', () => {
   })
 })
 
+test('a code that is by chance in a longer number is found and replaced only where it is the code', () => {
+  const pseudonyms = createPseudonyms(ORG)
+  const answer = {
+    id: '00uRealUserOfTheOrg1',
+    passCode: '000001',
+    expiresAt: '2026-01-01T00:00:00.000001000Z',
+  }
+  pseudonyms.learnFrom({ ...answer, more: { passCode: '300000' } })
+  const replaced = pseudonyms.replaceIn({ ...answer, note: 'code 000001.', lifetimeMs: 300_000 })
+  expect(replaced).toEqual({
+    id: '00u00000000000000001',
+    passCode: '(left out 1)',
+    expiresAt: answer.expiresAt,
+    note: 'code (left out 1).',
+    lifetimeMs: 300_000,
+  })
+  expect(pseudonyms.findIn(JSON.stringify(replaced, null, 2))).toEqual([])
+  expect(pseudonyms.findIn(JSON.stringify({ passCode: '000001', left: ['300000'] }, null, 2))).toEqual([
+    '000001',
+    '300000',
+  ])
+})
+
 test('a second and a third call wait when a minute has its calls', async () => {
   let clock = 0
   const pauses: number[] = []
