@@ -4,7 +4,7 @@ import { checkContract } from './contract.ts'
 import { connect, load, type PreparedRequest } from './load.ts'
 import { type Cost, meanOf, measure } from './measure.ts'
 import { isGet, ONCE, type PathName, withPath } from './prepare-requests.ts'
-import type { ServerProcess, Setup } from './processes.ts'
+import { end, type ServerProcess, type Setup } from './processes.ts'
 import type { RedisServers } from './redis.ts'
 import type { Target } from './targets.ts'
 
@@ -72,6 +72,7 @@ export async function runRounds(options: RoundsOptions): Promise<Costs> {
       }
     }
   }
+  await Promise.all(started.map(stop))
   return (path, target) => costs.get(`${path} ${target}`) ?? []
 }
 
@@ -91,6 +92,11 @@ async function startAll({ targets, env, logs }: RoundsOptions): Promise<Running[
     started.push({ target, server, origin, connections, signedIn })
   }
   return started
+}
+
+async function stop({ server, connections }: Running): Promise<void> {
+  await Promise.all(connections.map((client) => client.destroy()))
+  await end(server.child)
 }
 
 async function check(running: Running, path: PathName): Promise<void> {
