@@ -125,16 +125,17 @@ export function createApp(options: AppOptions): Express {
     const rows = table.filter(({ phase }) => phases.includes(phase))
     return guardsOf(rows, column)
   }
-  const routesOf = (...kinds: readonly RouteKind[]) => routes.filter((route) => kinds.includes(kindOf(route)))
+  const routesOfKinds = (...kinds: readonly RouteKind[]) =>
+    routes.filter((route) => kinds.includes(kindOf(route)))
 
   const app = createExpress()
   app.set('query parser', parseQuery)
   app.use(...guardsIn(U, 'first'))
-  for (const { path, handle } of routesOf(F))
+  for (const { path, handle } of routesOfKinds(F))
     app.route(path).all(guarded(guardsIn(F, 'paths', 'route'), handle))
-  addRoutes(app, routesOf(B, K), (route) => guardsIn(kindOf(route), 'paths', 'route'))
+  addRoutes(app, routesOfKinds(B, K), (route) => guardsIn(kindOf(route), 'paths', 'route'))
   app.use(...guardsIn(U, 'paths'))
-  serveRoutes(app, routesOf(O, I, R, S, W, D, X, H), (route) => guardsIn(kindOf(route), 'route'))
+  serveRoutes(app, routesOfKinds(O, I, R, S, W, D, X, H), (route) => guardsIn(kindOf(route), 'route'))
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'unexpected_error' }))
   return app
 }

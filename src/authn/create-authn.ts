@@ -5,7 +5,7 @@ import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
 import { coalesceRequests } from './coalescing/request-coalescing.ts'
 import { StepLocks } from './coalescing/step-locks.ts'
-import { createEndOtherSessions } from './end-other-sessions.ts'
+import { createEndOthers } from './end-other-sessions.ts'
 import { createFetchOffered } from './fetch-offered.ts'
 import type { StepSettings } from './plan-step.ts'
 import { createCodeCooldown } from './recovery/code-cooldown.ts'
@@ -151,7 +151,7 @@ export function createAuthn(options: AuthnOptions) {
     offeredResources,
     knownDevices,
     revocationTimes,
-    endOthers: createEndOtherSessions({
+    endOthers: createEndOthers({
       endAllSessions,
       sessions,
       audit,

@@ -145,7 +145,7 @@ function decideSignIn(
   if (opensFor !== undefined) {
     const shown = JSON.parse(text)
     const { profile = {} } = readAnswer(shown).user ?? {}
-    const opens = openSession(opensFor, profile, answer.sessionToken, after, facts, nowMs)
+    const opens = toOpenedSession(opensFor, profile, answer.sessionToken, after, facts, nowMs)
     if (opens === undefined) throw unusableAnswer('no login', events, answered.endsOthersOf)
     const opened = { ...outcome, body: withSession(shown, opens, settings), sessionId: opens.id }
     const next = nextTransaction(after, offered, opens.id, nowMs)
@@ -269,7 +269,7 @@ function nextTransaction(
 }
 
 /** @param profile as the browser is shown it, without a token */
-function openSession(
+function toOpenedSession(
   user: AnsweredUser,
   profile: AnsweredUser['profile'],
   sessionToken: string | undefined,

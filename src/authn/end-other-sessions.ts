@@ -1,7 +1,7 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
 import type { Logger } from '../observability/logger.ts'
 import type { RevocationTimes } from '../revocation/revocation-times.ts'
-import type { Sessions } from '../session/sessions.ts'
+import type { SessionRecords } from '../session/session-records.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import type { Client } from './browser/client.ts'
@@ -14,7 +14,7 @@ import { type Decision, signedOut } from './step/decision.ts'
  * the sessions that were open then are ended in the background, within about 15 minutes. What the
  * user begins meanwhile stays: sessions, transactions and known devices.
  */
-export type EndOtherSessions = (
+export type EndOthers = (
   user: NonNullable<Decision['endsOthersOf']>,
   handle: string,
   client: Client,
@@ -22,7 +22,7 @@ export type EndOtherSessions = (
 
 export interface OtherSessionsOptions {
   readonly endAllSessions: EndAllSessions
-  readonly sessions: Pick<Sessions, 'endAll'>
+  readonly sessions: Pick<SessionRecords, 'endAll'>
   /** The keys under which the transaction of a handle may be stored. */
   readonly keysOf: (handle: string) => readonly string[]
   readonly audit: Pick<StepAudit, 'sessionsRevoked'>
@@ -35,7 +35,7 @@ export interface OtherSessionsOptions {
 const REASON = 'password_change'
 const MAX_RETRIES = 25
 
-export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherSessions {
+export function createEndOthers(options: OtherSessionsOptions): EndOthers {
   const { endAllSessions, sessions, keysOf, audit, log, now, retryMs = 500 } = options
   const backoff = new ExponentialBackoff({ initialDelay: retryMs, maxDelay: 100 * retryMs })
   const retryPolicy = retry(handleAll, { maxAttempts: MAX_RETRIES, backoff }).dangerouslyUnref()
@@ -64,25 +64,25 @@ export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherS
 }
 
 export interface EndOthersDeps {
-  readonly endOthers: EndOtherSessions
+  readonly endOthers: EndOthers
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
 }
 
 /**
- * Ends the user's other sessions, if the decision says so. Before the other writes, even if the
- * answer is refused, and never undone: the password has changed.
+ * Ends the user's other sessions. Before the other writes, even if the answer is refused, and never
+ * undone: the password has changed.
  */
 export async function endOtherSessions(
   decision: Decision,
+  user: NonNullable<Decision['endsOthersOf']>,
   { handle }: JoinedStep,
   client: Client,
   { endOthers, revocationTimes }: EndOthersDeps,
 ): Promise<Decision> {
-  const { endsOthersOf, unlessEnded } = decision
-  if (endsOthersOf === undefined) return decision
+  const { unlessEnded } = decision
   // read before, because this end is none that the step must respect
   const isEnded =
     unlessEnded !== undefined && (await revocationTimes.revokedSince(unlessEnded.userId, unlessEnded.sinceMs))
-  await endOthers(endsOthersOf, handle, client)
+  await endOthers(user, handle, client)
   return isEnded ? signedOut(decision) : { ...decision, unlessEnded: undefined }
 }

@@ -76,7 +76,7 @@ export function planStep(
 }
 
 function planEntry(request: Exclude<StepRequest, { readonly handle: string }>, settings: StepSettings): Plan {
-  const attempt = attemptOf(request, settings)
+  const attempt = attemptOf(request, settings) // all that counts; reserved in join-step.ts already
   switch (request.kind) {
     case 'sign-in':
       return planSignIn(request, attempt)

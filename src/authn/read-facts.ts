@@ -3,7 +3,7 @@ import { v4 as uuid } from 'uuid'
 import type { LoginNames } from '../login-names.ts'
 import type { SessionOpening } from '../session/open-session.ts'
 import type { IdentifiedSession } from '../session/session.ts'
-import type { Sessions } from '../session/sessions.ts'
+import type { SessionRecords } from '../session/session-records.ts'
 import { assessAnswer } from './assess-answer.ts'
 import type { Client } from './browser/client.ts'
 import type { Plan } from './plan-step.ts'
@@ -18,7 +18,7 @@ import { type AuthnReply, readAnswer } from './upstream/read-answer.ts'
 
 export interface ReadFactsDeps {
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  readonly sessions: Pick<Sessions, 'get' | 'getFor'>
+  readonly sessions: Pick<SessionRecords, 'get' | 'getFor'>
   readonly opening: Pick<SessionOpening, 'newId'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled'>
   readonly logins: Pick<LoginNames, 'isSameUser'>

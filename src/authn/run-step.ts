@@ -51,7 +51,8 @@ export async function runStep(
     isPrepared = true
     decision = await askOkta(plan, step, client, deps) // 502, 503, 504
     step.attempt.consumeOrRefund(decision.attempt)
-    decision = await endOtherSessions(decision, step, client, deps)
+    if (decision.endsOthersOf !== undefined)
+      decision = await endOtherSessions(decision, decision.endsOthersOf, step, client, deps)
   } catch (error) {
     throw await settleStep(error, { ...step, plan, isPrepared }, client, deps)
   }

@@ -1,7 +1,7 @@
 import { mayHaveReachedUpstream } from '../upstream/upstream-failure.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import type { Client } from './browser/client.ts'
-import type { EndOtherSessions } from './end-other-sessions.ts'
+import type { EndOthers } from './end-other-sessions.ts'
 import { type JoinedStep, type ReleaseLockDeps, releaseLock } from './join-step.ts'
 import type { Plan } from './plan-step.ts'
 import type { CodeCooldown } from './recovery/code-cooldown.ts'
@@ -9,7 +9,7 @@ import { StepRefusedError } from './step/step-refused.ts'
 
 export interface SettleDeps extends ReleaseLockDeps {
   readonly cooldown: Pick<CodeCooldown, 'end'>
-  readonly endOthers: EndOtherSessions
+  readonly endOthers: EndOthers
   readonly audit: Pick<StepAudit, 'report'>
 }
 

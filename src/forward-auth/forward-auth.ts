@@ -61,7 +61,8 @@ export interface ForwardAuthOptions extends MistypedRulesOptions {
   readonly jwtAudiences: readonly string[]
   /**
    * Reads the groups of the user, at most a minute old. `undefined` if the user is unknown there.
-   * Throws `BrokerError`. Without this function, PAM is not configured (pam/create-pam.ts).
+   * Throws `BrokerError`. Without this function, PAM is not configured (`readAccess` in
+   * pam/groups.ts).
    */
   readonly readAccess?: ((session: Session, requestId: string) => Promise<Access | undefined>) | undefined
   readonly now: () => number

@@ -6,7 +6,10 @@ import type { Request, Response } from 'express'
  */
 export type Guard = (req: Request, res: Response, next: () => unknown) => unknown
 
-/** A row of a table of guards: one guard, and the columns (kinds of routes) for which it runs. */
+/**
+ * A row of a table of guards (`createGuards` in app.ts): one guard, and the columns (kinds of
+ * routes) for which it runs.
+ */
 export interface GuardRow<Column extends string> {
   readonly of: readonly (Column | undefined)[]
   readonly guard: Guard

@@ -25,12 +25,12 @@ export function serveRoutes(...given: Parameters<typeof addRoutes>): void {
  * Serves the routes in their order, paths without parameters first. An unknown method is 405 with
  * `Allow`. They are not a router of their own, which every request would pass into and out of.
  *
- * @param guardsOf what runs before the handler of a route
+ * @param guardsFor what runs before the handler of a route
  */
 export function addRoutes(
   app: Express,
   routes: readonly Route[],
-  guardsOf: (route: Route) => readonly Guard[] = () => [],
+  guardsFor: (route: Route) => readonly Guard[] = () => [],
 ): void {
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths.toSorted((a, b) => Number(a.includes(':')) - Number(b.includes(':')))) {
@@ -41,7 +41,7 @@ export function addRoutes(
     const served = app.route(path).all(function checkMethod(req, _res, next) {
       next(methods.includes(req.method) ? undefined : wrongMethod(methods.join(', ')))
     })
-    for (const route of ofPath) served[VERBS[route.method]](guarded(guardsOf(route), route.handle))
+    for (const route of ofPath) served[VERBS[route.method]](guarded(guardsFor(route), route.handle))
   }
 }
 

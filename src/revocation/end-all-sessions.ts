@@ -1,5 +1,5 @@
 import type { Logger } from '../observability/logger.ts'
-import type { Sessions } from '../session/sessions.ts'
+import type { SessionRecords } from '../session/session-records.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
 import { KEYS, startOf } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
@@ -7,7 +7,7 @@ import type { RevocationTimes } from './revocation-times.ts'
 import type { UserKeys } from './user-keys.ts'
 
 export interface EndAllSessionsOptions {
-  readonly sessions: Pick<Sessions, 'list' | 'endAll'>
+  readonly sessions: Pick<SessionRecords, 'list' | 'endAll'>
   readonly openTransactions: Pick<UserKeys, 'deleteAll'>
   readonly knownDevices: Pick<UserKeys, 'deleteAll'>
   readonly revocationTimes: Pick<RevocationTimes, 'record'>

@@ -15,7 +15,10 @@ export interface OpenSessionOptions extends SessionsOptions {
 
 export type SessionOpening = ReturnType<typeof createSessionOpening>
 
-/** What the commit of a sign-in step writes to open a session, and how each write is undone. */
+/**
+ * What the commit of a sign-in step writes to open a session, and how each write is undone. Whether
+ * a session opens: `opensSession` in authn/assess-answer.ts.
+ */
 export function createSessionOpening(options: OpenSessionOptions) {
   const { sessionStore, userSessions, voidTimes, absoluteMs, maxPerUser, metrics } = options
   const devices = createDeviceSessions(options)

@@ -73,6 +73,7 @@ export interface VoidTimesReader {
 export interface SessionsOptions extends SessionLimits {
   readonly store: Store
   readonly masterKeys: MasterKeys
+  /** `createDeviceCookie` in authn/browser/client.ts */
   readonly deviceCookie: {
     /** undefined: the request has no valid device cookie. */
     readonly idIn: (req: Request) => string | undefined
@@ -89,6 +90,7 @@ export interface SessionsOptions extends SessionLimits {
   readonly metrics: Metrics
 }
 
+/** Is the session's user still welcome at Okta? `org-events/recheck.ts` implements it. */
 export type Recheck = (session: Session, from: Pick<RequestContext, 'requestId' | 'address'>) => Promise<void>
 
 declare module 'express-serve-static-core' {

@@ -43,7 +43,7 @@ export interface SessionsToKeep {
 /**
  * Ends all sessions of a user, and everything that could restore one. Returns how many sessions
  * were ended. `audit` is called once with that number, before an error is thrown too: what has
- * ended is audited, whatever fails afterwards.
+ * ended is audited, whatever fails afterwards. `revocation/end-all-sessions.ts` implements it.
  */
 export type EndAllSessions = (
   userId: string,

@@ -3,7 +3,7 @@ import { StepAudit } from '../../src/authn/audit/step-audit.ts'
 import type { Client } from '../../src/authn/browser/client.ts'
 import { coalesceRequests } from '../../src/authn/coalescing/request-coalescing.ts'
 import { StepLocks } from '../../src/authn/coalescing/step-locks.ts'
-import { createEndOtherSessions } from '../../src/authn/end-other-sessions.ts'
+import { createEndOthers } from '../../src/authn/end-other-sessions.ts'
 import type { StepSettings } from '../../src/authn/plan-step.ts'
 import { createCodeCooldown } from '../../src/authn/recovery/code-cooldown.ts'
 import { SsoTokens } from '../../src/authn/redirects/sso-tokens.ts'
@@ -266,7 +266,7 @@ export async function replicas({
       offeredResources,
       knownDevices: revocation.knownDevices,
       revocationTimes: revocation.revocationTimes,
-      endOthers: createEndOtherSessions({
+      endOthers: createEndOthers({
         endAllSessions: revocation.endAllSessions,
         sessions,
         audit,

@@ -4,7 +4,7 @@ import { invalidField, unknownHandle } from '../../errors.ts'
 import { allowedTarget, type RedirectPrefix } from '../../http/redirect-target.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { Sessions } from '../../session/sessions.ts'
+import type { SessionRecords } from '../../session/session-records.ts'
 import { KEYS } from '../../store/keys.ts'
 import { createSealedRecords, type SealedRecord } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
@@ -24,7 +24,7 @@ export interface SsoTokensOptions {
   readonly store: Store
   readonly seal: Seal
   readonly nameSigner: Signer
-  readonly sessions: Pick<Sessions, 'get' | 'getFor'>
+  readonly sessions: Pick<SessionRecords, 'get' | 'getFor'>
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly log: Logger
   readonly metrics: Metrics

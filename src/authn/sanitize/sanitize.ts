@@ -33,7 +33,10 @@ export interface SanitizerDeps {
   readonly metrics: Metrics
 }
 
-/** Makes Okta's answers safe for a browser. Throws 502 if an answer cannot be sanitized. */
+/**
+ * Makes Okta's answers safe for a browser: links.ts puts the handle in the place of the state
+ * token, and `filterTokens` is the last filter. Throws 502 if an answer cannot be sanitized.
+ */
 export function createSanitizer(deps: SanitizerDeps) {
   const { upstreamOrigins, publicOrigin, hiddenFactors, resources } = deps
   const reportUnknownSteps = createReportUnknownSteps(deps)

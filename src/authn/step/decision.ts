@@ -1,7 +1,7 @@
 import { unknownHandle } from '../../errors.ts'
 import type { IdentifiedSession } from '../../session/session.ts'
 import type { StepEvent } from '../audit/step-events.ts'
-import type { AttemptResult } from '../throttling/attempts.ts'
+import type { AttemptResult } from '../throttling/attempt-result.ts'
 import { type StepOutcome, toRefusal } from '../transaction/step-outcome.ts'
 import type { OfferedStep, Transaction } from '../transaction/transaction.ts'
 import type { SignInPlan } from './plan.ts'

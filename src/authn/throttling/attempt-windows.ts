@@ -12,16 +12,8 @@ import { IN_A_ROW_SUFFIX, KEYS, keyOf, limitKeyPrefix } from '../../store/keys.t
 import { type LimitConfig, limitWindow } from '../../store/limits.ts'
 import type { Store } from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
-import {
-  ATTEMPT_KINDS,
-  type Attempt,
-  type AttemptKind,
-  byLogin,
-  byUserId,
-  countedUser,
-  isNamedByOkta,
-  type NamedUser,
-} from './attempts.ts'
+import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
+import { byLogin, byUserId, countedUser, isNamedByOkta, type NamedUser } from './counted-user.ts'
 
 export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
 
@@ -52,6 +44,7 @@ const WINDOWS = ['burst', 'sustained', 'inARow'] as const
 
 export interface LimitsDeps {
   readonly store: Pick<Store, 'keyPrefix'>
+  /** Their values: attempt-limits.ts */
   readonly limits: AttemptLimits
   readonly nameSigner: Signer
   readonly logins: LoginNames

@@ -5,6 +5,7 @@ import type { WindowKey } from '../../store/attempt-counters.ts'
 import type { Store } from '../../store/store.ts'
 import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
+import { type AttemptResult, isRefusal, isRefusedCall, SENT, staysCounted } from './attempt-result.ts'
 import {
   type AttemptWindows,
   isOfCall,
@@ -16,7 +17,7 @@ import {
   windowsOfCall,
   windowsOfUser,
 } from './attempt-windows.ts'
-import { type Attempt, type AttemptResult, isRefusal, isRefusedCall, SENT, staysCounted } from './attempts.ts'
+import type { Attempt } from './attempts.ts'
 import { type CountedWindows, type EnforceLimitsDeps, enforceLimits, refund } from './enforce-limits.ts'
 
 export type Throttling = ReturnType<typeof createThrottling>

@@ -21,7 +21,7 @@ export type AuthnUpstream = ReturnType<typeof createAuthnUpstream>
 export interface AuthnCall {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
-  /** The SSWS token is sent with it (`carriesApiToken`). */
+  /** The SSWS token is sent with it (`carriesApiToken` in operations.ts). */
   readonly carriesApiToken: boolean
   /** Default: JSON. The answer to an accepted form is not read, and counts as `{}`. */
   readonly encoding?: BodyEncoding | undefined

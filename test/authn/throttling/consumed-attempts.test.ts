@@ -1,11 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
-import {
-  ATTEMPT_KINDS,
-  type AttemptKind,
-  type AttemptResult,
-  isRefusedCall,
-} from '../../../src/authn/throttling/attempts.ts'
+import { type AttemptResult, isRefusedCall } from '../../../src/authn/throttling/attempt-result.ts'
+import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
 import { createAnswer } from '../../../src/authn/transaction/step-outcome.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
