@@ -10,7 +10,8 @@ import {
 import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
 import { selectNamed } from '../../src/forward-auth/named-access.ts'
 import { keeper } from '../http/serve.ts'
-import { GRANT, ISSUER, START, startSessionHarness } from '../session/session-harness.ts'
+import { GRANT, START } from '../session/grant.ts'
+import { ISSUER, startSessionHarness } from '../session/session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

@@ -10,7 +10,8 @@ import { createStateCookie, hashState } from '../../src/forward-auth/state-cooki
 import type { Session } from '../../src/session/session.ts'
 import { type Answer, keeper } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { GRANT, START, startSessionHarness } from '../session/session-harness.ts'
+import { GRANT, START } from '../session/grant.ts'
+import { startSessionHarness } from '../session/session-harness.ts'
 import { codePoint } from '../support/code-point.ts'
 
 const { keep, closeAll } = keeper()

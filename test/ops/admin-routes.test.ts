@@ -5,7 +5,8 @@ import { storeUnavailable } from '../../src/errors.ts'
 import { OPS_LIMITS } from '../../src/ops/admin-routes.ts'
 import { createOps } from '../../src/ops.ts'
 import { listenFor, useKeeper } from '../http/serve.ts'
-import { GRANT, type HarnessOptions, openSession, startSessionHarness } from '../session/session-harness.ts'
+import { GRANT } from '../session/grant.ts'
+import { type HarnessOptions, openSession, startSessionHarness } from '../session/session-harness.ts'
 
 const keep = useKeeper()
 

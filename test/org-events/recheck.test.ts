@@ -9,7 +9,7 @@ import type { UpstreamResponse } from '../../src/upstream/http-api.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { keeper } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { GRANT, START } from '../session/session-harness.ts'
+import { GRANT, START } from '../session/grant.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

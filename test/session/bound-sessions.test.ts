@@ -5,13 +5,8 @@ import { BOUND_SESSION_PATH } from '../../src/session/bound-sessions.ts'
 import { type Answer, useKeeper } from '../http/serve.ts'
 import { until } from '../support/until.ts'
 import { type BrowserKey, type ChangedProof, createBrowserKey } from './browser-key.ts'
-import {
-  EXTEND_EVERY_MS,
-  FIRST_KEY,
-  GRANT,
-  type HarnessOptions,
-  startSessionHarness,
-} from './session-harness.ts'
+import { GRANT } from './grant.ts'
+import { EXTEND_EVERY_MS, FIRST_KEY, type HarnessOptions, startSessionHarness } from './session-harness.ts'
 
 /** Bound sessions behind a real HTTP server. Refusals and attacks first. */
 

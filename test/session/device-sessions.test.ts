@@ -4,7 +4,7 @@ import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createSessionOpening, type OpenSessionOptions } from '../../src/session/open-session.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { entries, store, useMemoryStore } from '../support/memory-store.ts'
-import { GRANT } from './session-harness.ts'
+import { GRANT } from './grant.ts'
 
 const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const TTL_MS = 60_000

@@ -15,7 +15,7 @@ import { createVoidTimes } from '../../src/org-events/void-times.ts'
 import { createRevocation } from '../../src/revocation/create-revocation.ts'
 import { createBoundSessionRoutes } from '../../src/session/bound-session-routes.ts'
 import { type BoundSessionTimes, createBoundSessions } from '../../src/session/bound-sessions.ts'
-import type { IdentifiedSession, Recheck, Session } from '../../src/session/session.ts'
+import type { IdentifiedSession, Recheck } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessionGuards } from '../../src/session/session-guards.ts'
 import { createSessionRecords } from '../../src/session/session-records.ts'
@@ -27,6 +27,7 @@ import type { Store } from '../../src/store/store.ts'
 import { type Answer, handlerOf, serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { restartable } from '../support/restartable.ts'
+import { GRANT, type SessionGrant, START } from './grant.ts'
 
 export const IDLE_MS = 30 * 60_000
 export const ABSOLUTE_MS = 12 * 3_600_000
@@ -41,22 +42,6 @@ export const ALLOWED_ORIGINS = [
 ]
 export const ISSUER = 'https://portal.example'
 export const FIRST_KEY = Buffer.alloc(32, 1)
-export const START = Date.parse('2026-11-05T06:00:00Z')
-
-/** What a sign-in shows. */
-export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'authenticatedAtMs' | 'lastSeenAtMs'>
-
-export const GRANT: SessionGrant = {
-  userId: '00u1person',
-  login: 'ada@example.com',
-  profile: { firstName: 'Ada', login: 'ada@example.com' },
-  amr: ['pwd', 'otp', 'mfa'],
-  loginHash: 'hash-of-login',
-  deviceId: 'of-a-test',
-  deviceHash: 'hash-of-device',
-  userAgent: 'Test/1',
-}
-
 export interface HarnessOptions {
   readonly secure?: boolean
   readonly sameSite?: 'lax' | 'strict'

@@ -4,17 +4,16 @@ import { createSeal } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { useKeeper } from '../http/serve.ts'
+import { GRANT, START } from './grant.ts'
 import {
   ABSOLUTE_MS,
   EXTEND_EVERY_MS,
   FIRST_KEY,
-  GRANT,
   type HarnessOptions,
   IDLE_MS,
   MAX_PER_USER,
   newSession,
   openSession,
-  START,
   startSessionHarness,
 } from './session-harness.ts'
 
