@@ -42,9 +42,9 @@ export function createSessionRecords(options: SessionsOptions) {
      * @throws 503 if the browser could not renew it
      */
     async getFor(id: string, { device, evidence, ...from }: SessionUser): Promise<Session | undefined> {
-      const session = (await readValid(id))?.session
-      const isOwn = session?.deviceId === device.id && isProved({ id, session }, evidence, from)
-      return isOwn ? session : undefined
+      const found = await readValid(id)
+      if (found?.session === undefined || found.session.deviceId !== device.id) return undefined
+      return isProved(found, evidence, from) ? found.session : undefined
     },
 
     /** Also true for a record that only another version can read. */
