@@ -29,9 +29,17 @@ const FURTHER_TESTS = {
   'authn/transaction': ['authn/sanitize/links'],
   'authn/assess-answer': ['authn/decide', 'authn/transaction/transaction'],
   'authn/settle-step': ['authn/run-step'],
-  session: ['journeys/own-sessions', 'org-events/void-times'],
+  session: ['org-events/void-times'],
   'org-events': ['journeys/org-events', 'journeys/session-recheck'],
   revocation: ['journeys/session-revocation'],
+}
+
+/** The tests of a module, also for one of its folders or files. */
+function testsOf(name) {
+  const module = RULES.find((rule) => name === rule || name.startsWith(`${rule}/`)) ?? name
+  return [`${module}*`, `${module}/**/*`, ...(FURTHER_TESTS[module] ?? [])].map(
+    (tests) => `<rootDir>/test/${tests}.test.ts`,
+  )
 }
 
 // test/support/until.ts: with many mutants, a test waits for an event that never occurs
@@ -45,11 +53,7 @@ export default {
     projectType: 'custom',
     enableFindRelatedTests: false,
     config: {
-      testMatch: modules.flatMap((name) => [
-        `<rootDir>/test/${name}*.test.ts`,
-        `<rootDir>/test/${name}/**/*.test.ts`,
-        ...(FURTHER_TESTS[name] ?? []).map((further) => `<rootDir>/test/${further}.test.ts`),
-      ]),
+      testMatch: [...new Set(modules.flatMap(testsOf))],
       testTimeout: 9000,
       testEnvironment: '@stryker-mutator/jest-runner/jest-env/node',
     },
