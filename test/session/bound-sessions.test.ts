@@ -82,6 +82,9 @@ function boundCookieIn({ headers }: Answer): string {
   return /=([^;]*)/.exec(set ?? '')?.[1] ?? ''
 }
 
+/** What an error names as wrong. */
+const causeIn = (json: unknown): unknown => Object(json).errorCauses?.[0]?.errorSummary
+
 const withBound = (cookieHeader: string, value?: string) =>
   value === undefined ? cookieHeader : `${cookieHeader}; __Host-gatehouse-bound=${value}`
 
@@ -145,9 +148,12 @@ describe('a registration', () => {
     expect(JSON.stringify(json)).not.toContain(browser.id)
   })
 
-  test.each<[string, (browser: Awaited<ReturnType<typeof signedIn>>) => Promise<Answer>]>([
+  const FORM = 'malformed'
+  const CHALLENGE = 'the challenge is not of this session, or too old'
+  test.each<[string, string, (browser: Awaited<ReturnType<typeof signedIn>>) => Promise<Answer>]>([
     [
       'late, after two minutes',
+      CHALLENGE,
       ({ clock, register, challenge }) => {
         clock.now += 120_000
         return register(THIEF, challenge)
@@ -155,33 +161,39 @@ describe('a registration', () => {
     ],
     [
       'with the challenge of another session',
+      CHALLENGE,
       async ({ signIn, register }) => register(THIEF, challengeIn((await signIn()).registration)),
     ],
-    ['without a challenge', ({ register }) => register(THIEF, 'x')],
+    ['without a challenge', CHALLENGE, ({ register }) => register(THIEF, 'x')],
     [
       'from a script in the page',
+      'only the browser itself sends it',
       ({ register, challenge }) => register(THIEF, challenge, { 'Sec-Fetch-Mode': 'cors' }),
     ],
     [
       'without a proof',
+      FORM,
       ({ register, challenge }) => register(THIEF, challenge, { 'Secure-Session-Response': '' }),
     ],
     [
       'without the key',
+      FORM,
       ({ register, challenge }) =>
         register(THIEF, challenge, { 'Secure-Session-Response': THIEF.prove(challenge) }),
     ],
     [
       'of a key that it does not have',
+      'the key or its signature is not valid',
       ({ register, challenge }) =>
         register(THIEF, challenge, {
           'Secure-Session-Response': THIEF.prove(challenge, { header: { jwk: KEY.jwk } }),
         }),
     ],
-  ])('%s is refused, and the session stays as it was', async (_what, attack) => {
+  ])('%s is refused (%s), and the session stays as it was', async (_what, cause, attack) => {
     const browser = await signedIn()
     const { status, json, headers } = await attack(browser)
     expect([status, json]).toEqual([403, expect.objectContaining({ errorCode: 'E0000006' })])
+    expect(causeIn(json)).toBe(`Secure-Session-Response: ${cause}`)
     expect(headers['set-cookie']).toBeUndefined()
     const { clock, call, cookieHeader, audited } = browser
     expect((await call('GET', ME, cookieHeader)).json).toMatchObject({ deviceBound: false })
@@ -199,7 +211,11 @@ describe('a registration', () => {
 
   test('twice: the first key stays, and the second one is refused', async () => {
     const { register, challenge, prove, next, cookie, statusWith } = await bound()
-    expect((await register(THIEF, challenge)).status).toBe(403)
+    const { status, json } = await register(THIEF, challenge)
+    expect([status, causeIn(json)]).toEqual([
+      403,
+      'Secure-Session-Response: the session is bound to another key',
+    ])
     expect((await prove(KEY, next)).status).toBe(200)
     expect(await statusWith(cookie)).toBe(200)
   })
@@ -398,7 +414,10 @@ describe('a refresh', () => {
     const { refresh, prove, name, clock, statusWith } = await bound()
     clock.now += COOKIE_MS
     const asked = await refresh()
-    expect(asked.status).toBe(403)
+    expect([asked.status, causeIn(asked.json)]).toEqual([
+      403,
+      'Secure-Session-Response: missing; sign the challenge',
+    ])
     expect(asked.headers['secure-session-challenge']).toMatch(new RegExp(`^"[\\w.-]+";id="${name}"$`))
     const renewed = await prove(KEY, challengeIn(asked.headers['secure-session-challenge']))
     expect([renewed.status, renewed.json]).toEqual([
@@ -458,6 +477,7 @@ describe('a refresh', () => {
     const headers = { 'Secure-Session-Response': KEY.prove(next) }
     const answer = await call('POST', REFRESH, cookieHeader, headers)
     expect([answer.status, answer.headers['set-cookie']]).toEqual([400, undefined])
+    expect(causeIn(answer.json)).toBe('Sec-Secure-Session-Id: missing; only browsers send it')
   })
 
   test('of a session that is not bound gets { continue: false }', async () => {
@@ -480,7 +500,10 @@ describe('a refresh', () => {
   ])('with %s is 403 with a new challenge, and nothing ends', async (_what, proofFor) => {
     const { refresh, next, prove, audited } = await bound()
     const answer = await refresh({ 'Secure-Session-Response': proofFor(next) })
-    expect(answer.status).toBe(403)
+    expect([answer.status, causeIn(answer.json)]).toEqual([
+      403,
+      'Secure-Session-Response: malformed, or not for a challenge of this session',
+    ])
     expect(audited('bound_session_refused')).toEqual(['proof_refused'])
     expect(audited('session_key_mismatch')).toEqual([])
     const renewed = await prove(KEY, challengeIn(answer.headers['secure-session-challenge']))
@@ -499,7 +522,10 @@ describe('a refresh', () => {
     clock.now += 299_999
     expect((await prove(KEY, next)).status).toBe(200)
     clock.now += 1
-    for (const key of [KEY, THIEF]) expect((await prove(key, next)).status).toBe(403)
+    for (const key of [KEY, THIEF]) {
+      const { status, json } = await prove(key, next)
+      expect([status, causeIn(json)]).toEqual([403, 'Secure-Session-Response: the challenge is too old'])
+    }
     expect(audited('session_key_mismatch')).toEqual([])
     expect(await statusWith()).toBe(401)
   })

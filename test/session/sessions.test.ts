@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
@@ -7,6 +8,7 @@ import { useKeeper } from '../http/serve.ts'
 import { GRANT, START } from './grant.ts'
 import {
   ABSOLUTE_MS,
+  DEVICE_HEADER,
   EXTEND_EVERY_MS,
   FIRST_KEY,
   type HarnessOptions,
@@ -107,6 +109,36 @@ test('a check of a session cookie is counted by its result; a request without on
   clock.now += 2 * ABSOLUTE_MS
   await call('GET', ME, again.cookieHeader)
   expect(await checked()).toEqual({ no_session: 1 })
+})
+
+test('a request reads its session once, also one that has ended, whatever asks for it', async () => {
+  const { call, store, traffic, cookieHeader } = await signedIn()
+  await store.deleteAll('gatehouse:sess:')
+  traffic.reads = 0
+  const headers = { 'X-Gatehouse-Session': 'the id that the page has seen' }
+  expect((await call('GET', ME, cookieHeader, headers)).status).toBe(404)
+  expect(traffic.reads).toBe(1)
+})
+
+test('a session that was loaded by its id stays that of the request', async () => {
+  const { sessions, signIn, traffic, cookieHeader } = await signedIn()
+  const req = { headers: { cookie: cookieHeader } } as Request
+  await sessions.loadById(req, (await signIn()).id)
+  const loaded = req.stored
+  traffic.reads = 0
+  await sessions.load(req, {} as Response)
+  expect([req.stored, traffic.reads]).toEqual([loaded, 0])
+})
+
+test('a record that was copied under the id of another session is no session', async () => {
+  const { call, sessions, clock, entries, stored, cookieHeader } = await signedIn()
+  const [own = ''] = stored()
+  const other = await openSession({ sessions, clock }, GRANT)
+  const copied = entries.get(`gatehouse:sess:${other.id}`)
+  if (copied === undefined) throw new Error('a session is there')
+  entries.set(own, copied)
+  const ofItsDevice = { [DEVICE_HEADER]: GRANT.deviceId }
+  expect((await call('GET', ME, cookieHeader, ofItsDevice)).status).toBe(404)
 })
 
 describe('key rotation', () => {
