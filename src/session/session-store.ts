@@ -100,8 +100,9 @@ export function createSessionStore(options: SessionsOptions) {
         const value = serializer.stringify({ cookie, stored: { id, session: changed } })
         if (await store.replaceIf(key, expected, value, remainingMs(changed, options))) return changed
         const stored = await store.get(key)
-        const again = stored === undefined ? undefined : serializer.parse(stored).stored
-        if (stored === undefined || again?.id !== id) return undefined
+        if (stored === undefined) return undefined
+        const { stored: again } = serializer.parse(stored)
+        if (again?.id !== id) return undefined
         ;[current, expected] = [again.session, stored]
       }
       throw storeUnavailable() // never seen: each try that fails is another request's success

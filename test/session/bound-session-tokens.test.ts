@@ -1,3 +1,4 @@
+import { createHmac, hkdfSync } from 'node:crypto'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { createBoundSessionTokens } from '../../src/session/bound-session-tokens.ts'
 
@@ -102,4 +103,17 @@ test('the name of a session says nothing of its id, and is that of no other sess
   expect(name).toMatch(/^[\w-]{43}$/)
   expect(name).not.toContain('secret')
   expect(tokens.isNameOf('another', name)).toBe(false)
+})
+
+test('replicas of all versions read what the others have made: each kind of value has its own derived key', () => {
+  const signed = (label: string, text: string) => {
+    const key = Buffer.from(hkdfSync('sha256', OLD, '', `gatehouse/v1/sign/bound-session-${label}`, 32))
+    return createHmac('sha256', key).update(text).digest('base64url')
+  }
+  const [issued, end] = [START.toString(36), (START + 600_000).toString(36)]
+  expect(tokens.nameOf('one')).toBe(signed('names', 'one'))
+  expect(tokens.createChallenge('refresh', 'one')).toBe(
+    `${issued}.${signed('challenge', `["refresh","one","${issued}"]`)}`,
+  )
+  expect(tokens.createCookie('one')).toBe(`${end}.${signed('cookie', `["one","${end}"]`)}`)
 })

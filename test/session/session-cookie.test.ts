@@ -1,3 +1,4 @@
+import { createHmac, hkdfSync } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from '@jest/globals'
 import { createSessionCookie, type SessionCookieOptions } from '../../src/session/session-cookie.ts'
@@ -66,6 +67,13 @@ describe('the id in a request', () => {
     const again = requestWith(pairOf(rotated.setCookie('again')))
     expect([cookie.idIn(again), cookieWith({ masterKeys: [NEW] }).idIn(again)]).toEqual([undefined, 'again'])
   })
+})
+
+test('an upgrade signs nobody out: every version signs with the same derived key', () => {
+  const key = Buffer.from(hkdfSync('sha256', OLD, '', 'gatehouse/v1/sign/session-cookie', 32))
+  const signature = createHmac('sha256', key.toString('base64url')).update('one').digest('base64')
+  const value = encodeURIComponent(`s:one.${signature.replace(/=+$/, '')}`)
+  expect(ONE).toBe(`__Host-gatehouse=${value}`)
 })
 
 test.each<[string, string[], string | undefined]>([
