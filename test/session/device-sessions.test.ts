@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { createSeal } from '../../src/crypto/keys.ts'
+import { createSeal, createSigner } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createSessionOpening, type OpenSessionOptions } from '../../src/session/open-session.ts'
 import { collectLog } from '../observability/collect-log.ts'
@@ -62,6 +62,12 @@ test('undone, a binding does not replace the session of a later sign-in', async 
 test('a session under a retired key is found', async () => {
   await replica(OLD).bind('one')
   expect((await replica(NEW, OLD).bind('two')).replaced).toEqual(['one'])
+})
+
+test('an entry of every version of the broker is found', async () => {
+  const key = `gatehouse:user-sess:${createSigner([OLD], 'device-session-names').sign('device')}`
+  await store.set(key, createSeal([OLD], 'user-session').seal('{"version":1,"id":"one"}', key), TTL_MS)
+  expect((await replica(OLD).bind('two')).replaced).toEqual(['one'])
 })
 
 test('undone, a binding without a previous session leaves none', async () => {

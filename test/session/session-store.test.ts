@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import type { SessionData } from 'express-session'
+import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import type { Binding, LoadedSession, Session, SessionsOptions } from '../../src/session/session.ts'
 import { createSessionStore, newSessionId } from '../../src/session/session-store.ts'
@@ -103,6 +104,13 @@ describe('a written session', () => {
     const [counted] = (await metrics.unreadableRecords.get()).values
     expect(counted?.value ?? 0).toBe(unreadable)
     if (counted !== undefined) expect(counted.labels).toEqual({ kind: 'session' })
+  })
+
+  test('is read if it is of any version of the broker that knows it', async () => {
+    const record = JSON.stringify({ version: 1, id: 'one', session: sessionWith() })
+    const sealed = createSeal([OLD], 'session').seal(record, 'gatehouse:sess:')
+    await store.set('gatehouse:sess:one', sealed, IDLE_MS)
+    expect(await replica(OLD).read('one')).toMatchObject({ session: sessionWith() })
   })
 
   test('is gone once it is destroyed', async () => {

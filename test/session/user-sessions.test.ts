@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
+import { createSeal, createSigner } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import type { Session, SessionsOptions } from '../../src/session/session.ts'
@@ -110,6 +111,19 @@ describe('the sessions of a user', () => {
     expect(await endedBy()).toEqual({ evicted: 2 })
     expect(await evict(USER)).toBe(0)
   })
+})
+
+test('entries of every version of the broker are read; a damaged one is counted, and stays', async () => {
+  const place = `gatehouse:user-sess:${createSigner([OLD], 'user-session-names').sign(USER)}`
+  const record = JSON.stringify({ version: 1, id: 'a', createdAtMs: START })
+  records.set('a', sessionWith())
+  await store.indexPut(place, 'a', createSeal([OLD], 'user-session').seal(record, place), TTL_MS)
+  await store.indexPut(place, 'b', 'damaged', TTL_MS)
+  expect(await replica(OLD).idsOf()).toEqual(['a'])
+  expect((await metrics.unreadableRecords.get()).values).toMatchObject([
+    { labels: { kind: 'user_session' }, value: 1 },
+  ])
+  expect(indexed()).toBe(2)
 })
 
 describe('ending one session', () => {
