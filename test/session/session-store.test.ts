@@ -106,7 +106,7 @@ describe('a written session', () => {
     if (counted !== undefined) expect(counted.labels).toEqual({ kind: 'session' })
   })
 
-  test('is read if it is of any version of the broker that knows it', async () => {
+  test('that another version of the broker has written is read', async () => {
     const record = JSON.stringify({ version: 1, id: 'one', session: sessionWith() })
     const sealed = createSeal([OLD], 'session').seal(record, 'gatehouse:sess:')
     await store.set('gatehouse:sess:one', sealed, IDLE_MS)

@@ -113,7 +113,7 @@ describe('the sessions of a user', () => {
   })
 })
 
-test('entries of every version of the broker are read; a damaged one is counted, and stays', async () => {
+test('entries that another version of the broker has written are read; a damaged one is counted, and stays', async () => {
   const place = `gatehouse:user-sess:${createSigner([OLD], 'user-session-names').sign(USER)}`
   const record = JSON.stringify({ version: 1, id: 'a', createdAtMs: START })
   records.set('a', sessionWith())
