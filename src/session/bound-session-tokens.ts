@@ -1,4 +1,4 @@
-import { createSigner, type MasterKeys } from '../crypto/keys.ts'
+import { createSigner, type MasterKeys, type Signer } from '../crypto/keys.ts'
 import type { BoundCookieState } from './bound-session-rule.ts'
 
 export interface BoundSessionTokensOptions {
@@ -49,10 +49,9 @@ export function createBoundSessionTokens(options: BoundSessionTokensOptions) {
     },
 
     readChallenge(purpose: ChallengePurpose, sessionId: string, challenge: string): ChallengeState {
-      const [, issued, signature] = FORM.exec(challenge) ?? []
-      if (issued === undefined || signature === undefined) return 'wrong'
-      if (challenges.verify(textOf(purpose, sessionId, issued), signature) === 'wrong') return 'wrong'
-      const ageMs = now() - Number.parseInt(issued, 36)
+      const issuedMs = timeIn(challenge, challenges, (issued) => textOf(purpose, sessionId, issued))
+      if (issuedMs === undefined) return 'wrong'
+      const ageMs = now() - issuedMs
       if (ageMs < -CLOCK_SKEW_MS) return 'wrong'
       return ageMs < lifeMs[purpose] ? 'live' : 'expired'
     },
@@ -65,12 +64,18 @@ export function createBoundSessionTokens(options: BoundSessionTokensOptions) {
 
     readCookie(sessionId: string, value: string | undefined): BoundCookieState {
       if (value === undefined) return 'none'
-      const [, end, signature] = FORM.exec(value) ?? []
-      if (end === undefined || signature === undefined) return 'wrong'
-      if (cookies.verify(JSON.stringify([sessionId, end]), signature) === 'wrong') return 'wrong'
-      const leftMs = Number.parseInt(end, 36) - now()
+      const endMs = timeIn(value, cookies, (end) => JSON.stringify([sessionId, end]))
+      if (endMs === undefined) return 'wrong'
+      const leftMs = endMs - now()
       if (leftMs > cookieMs + CLOCK_SKEW_MS) return 'wrong' // of a replica whose clock is wrong
       return leftMs > 0 ? 'valid' : 'expired'
     },
   }
+}
+
+/** undefined: `value` has another form, or its signature is not of `textOf` its time. */
+function timeIn(value: string, signer: Signer, textOf: (time: string) => string): number | undefined {
+  const [, time, signature] = FORM.exec(value) ?? []
+  if (time === undefined || signature === undefined) return undefined
+  return signer.verify(textOf(time), signature) === 'wrong' ? undefined : Number.parseInt(time, 36)
 }

@@ -47,6 +47,7 @@ describe('a bound cookie', () => {
     ['without its end', tokens.createCookie('session').replace(/^[^.]*/, '')],
     ['with a later end', tokens.createCookie('session').replace(/^[^.]*/, (START + 1e7).toString(36))],
     ['longer', `${tokens.createCookie('session')}A`],
+    ['with text before it', `!${tokens.createCookie('session')}`],
     ['empty', ''],
     ['with markup', '<script>'],
     ['that is a challenge', tokens.createChallenge('refresh', 'session')],

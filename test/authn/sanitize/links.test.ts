@@ -36,12 +36,13 @@ describe('tokens never reach the browser', () => {
         ],
         recoveryToken: { stateToken: text('five'), href: `${UPSTREAM}/x?token=${text('six')}` },
         _embedded: { recoveryToken: null, note: { text: text('no') } },
+        error: { stateToken: 7, sessionToken: text('seven') },
       },
       { knownTokens: [] },
     )
     expect(new Set(tokens)).toEqual(
       new Set([
-        ...['one', 'two', 'three', 'four', 'five', 'six'].map(text),
+        ...['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map(text),
         `${UPSTREAM}/x?token=${text('six')}`,
       ]),
     )
@@ -50,6 +51,7 @@ describe('tokens never reach the browser', () => {
       other: text('no'),
       list: [{}],
       _embedded: { note: { text: text('no') } },
+      error: {},
     })
   })
 
@@ -123,7 +125,10 @@ describe('links to the API lead to PUBLIC_URL', () => {
     ['nothing', ''],
     ['a page', `${UPSTREAM}/login/login.htm?fromURI=%2Fapi%2Fv1%2F`],
     ['a path that leaves the API', `${UPSTREAM}/api/v1/../../admin`],
+    ['a page of another site over http', '  http://third.example/x'],
     ['a longer identity provider path', `${UPSTREAM}/sso/idps/0oa1/more`],
+    ['a longer redirect', `${UPSTREAM}/login/step-up/redirect/more`],
+    ['another longer redirect', `${UPSTREAM}/login/token/redirect/more`],
     ['a redirect in a folder', `${UPSTREAM}/app/login/step-up/redirect`],
     ['another redirect in a folder', `${UPSTREAM}/app/login/token/redirect`],
     ['an identity provider in a folder', `${UPSTREAM}/app/sso/idps/0oa1`],
@@ -163,6 +168,18 @@ describe('links to the API lead to PUBLIC_URL', () => {
     })
     expect(JSON.stringify(body).split(PUBLIC)).toHaveLength(5)
     expect(offered.map(({ methods }) => methods)).toEqual([['POST'], [], ['GET', 'POST'], []])
+  })
+
+  test('the names in every _links are told, and no other names', () => {
+    const link = { href: UPSTREAM + VERIFY }
+    const { linkNames } = rewrite({
+      _links: { next: link, resend: [link] },
+      _embedded: {
+        factors: [{ _links: { verify: link }, profile: { phone: link } }],
+        policy: { _links: 'x' },
+      },
+    })
+    expect([...linkNames].toSorted()).toEqual(['next', 'resend', 'verify'])
   })
 
   test('malformed hints are ignored', () => {
@@ -219,6 +236,7 @@ test('a picture in a data: link stays; other data, also disguised as a picture, 
   const others = [
     'data:image/svg+xml,<svg/onload=alert(1)>',
     'data:text/html;image/png,<script>',
+    'javascript:image/png,alert(1)',
     'data:image/png',
     'data:,image/png,x',
     'data:image/pngx;base64,AA',
