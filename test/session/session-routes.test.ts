@@ -184,7 +184,9 @@ describe('a user ends other sessions', () => {
 
   test.each(['nobody', 'secret-other'])('not one that the user does not have: %s', async (id) => {
     const { ask, audited } = await routesFor(OWN)
-    expect(await ask('DELETE', `${ALL}/${id}`)).toMatchObject(refused(404, 'E0000007'))
+    const answer = await ask('DELETE', `${ALL}/${id}`)
+    expect(answer).toMatchObject(refused(404, 'E0000007'))
+    expect(answer.json).toMatchObject({ errorSummary: 'Not found: Resource not found: session' })
     expect([calls, audited()]).toEqual([[['list', OWN.session.userId]], []])
   })
 
