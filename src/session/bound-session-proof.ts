@@ -56,13 +56,14 @@ const Payload = z.object({ jti: z.string().min(1).max(256) })
 /** A key of 4096 bits and its signature take 1.6 kB. */
 const MAX_PROOF_CHARS = 4096
 /** A string of RFC 9651, or the token itself. */
-const COMPACT_JWS = /^("?)((?:[\w-]+\.){2}[\w-]+)\1$/
+const COMPACT_JWS = /^("?)([\w-]+)\.([\w-]+)\.([\w-]+)\1$/
 
 /** undefined: malformed, or an algorithm that is not offered. The signature is not verified. */
 export function parseProof(header: unknown): BoundSessionProof | undefined {
   if (typeof header !== 'string' || header.length > MAX_PROOF_CHARS) return undefined
-  const [first, second, third] = COMPACT_JWS.exec(header)?.[2]?.split('.') ?? []
-  if (first === undefined || second === undefined || third === undefined) return undefined
+  const found = COMPACT_JWS.exec(header)
+  if (found === null) return undefined
+  const [, , first = '', second = '', third = ''] = found
   const { data: read } = Header.safeParse(parseJson(first))
   const { data: payload } = Payload.safeParse(parseJson(second))
   if (read === undefined || payload === undefined) return undefined
@@ -97,14 +98,13 @@ export function isSameKey(a: PublicJwk, b: PublicJwk): boolean {
 }
 
 const MIN_MODULUS_BITS = 2048
-const MAX_MODULUS_BITS = 4096
 
-/** undefined: not a point of the curve, or a modulus that is too short or too long. */
+/** undefined: not a point of the curve, or a modulus that begins with zeros and is too short. */
 function importKey(jwk: PublicJwk): KeyObject | undefined {
   try {
     const key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' }) // a key of this form
     const { modulusLength: bits = MIN_MODULUS_BITS } = key.asymmetricKeyDetails ?? {}
-    return bits >= MIN_MODULUS_BITS && bits <= MAX_MODULUS_BITS ? key : undefined
+    return bits >= MIN_MODULUS_BITS ? key : undefined
   } catch {
     return undefined // OpenSSL refuses it
   }

@@ -1,6 +1,6 @@
 import { createECDH, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
-import { type PublicJwk, parseProof, verifyProof } from '../../src/session/bound-session-proof.ts'
+import { isSameKey, type PublicJwk, parseProof, verifyProof } from '../../src/session/bound-session-proof.ts'
 import { type BrowserKey, type ChangedProof, createBrowserKey } from './browser-key.ts'
 
 const EC = createBrowserKey('ES256')
@@ -89,6 +89,7 @@ describe('malformed', () => {
   const good = EC.prove('challenge', { header: { jwk: EC.jwk } })
   test.each<[string, unknown]>([
     ['no header', undefined],
+    ['a list of one header', [good]],
     ['two headers', [good, good]],
     ['two headers, joined', `${good}, ${good}`],
     ['an opening quote only', good.slice(0, -1)],
@@ -97,11 +98,76 @@ describe('malformed', () => {
     ['an empty text', '""'],
     ['a header that is no JSON', `${Buffer.from('{').toString('base64url')}.e30.AAAA`],
     ['a header that is a number', `MQ.e30.${'A'.repeat(86)}`],
-    ['more than 4096 characters', `"${'A'.repeat(3000)}.${'A'.repeat(1000)}.${'A'.repeat(200)}"`],
     ['a parameter', `${good};a=1`],
     ['markup', good.replace('.', '.<b>')],
   ])('%s', (_what, header) => {
     expect(parseProof(header)).toBeUndefined()
+  })
+})
+
+test('a proof of up to 4096 characters is read', () => {
+  /** Its payload has as much more as is needed. */
+  const proofOf = (chars: number): string => {
+    for (let more = 2500; more < 3000; more += 1) {
+      const proof = EC.prove('challenge', { header: { jwk: EC.jwk }, payload: { more: 'x'.repeat(more) } })
+      for (const spelled of [proof, proof.slice(1, -1)]) if (spelled.length === chars) return spelled
+    }
+    throw new Error(`no proof has ${chars} characters`)
+  }
+  expect(parseProof(proofOf(4096))).toMatchObject({ challenge: 'challenge' })
+  expect(parseProof(proofOf(4097))).toBeUndefined()
+})
+
+describe('a key', () => {
+  const parsed = (key: BrowserKey, change: object) =>
+    parseProof(key.prove('challenge', { header: { jwk: { ...key.jwk, ...change } } }))?.jwk
+  const { x, y } = EC.jwk as { x: string; y: string } // of this kind
+  const { n } = RSA.jwk as { n: string }
+  const MODULUS = 'A'.repeat(683)
+
+  test.each<[string, BrowserKey, object]>([
+    ['x with more before it', EC, { x: `A${x}` }],
+    ['x with more after it', EC, { x: `${x}A` }],
+    ['y with padding', EC, { y: `${y}=` }],
+    ['y with a space before it', EC, { y: ` ${y}` }],
+    ['n with padding', RSA, { n: `${n}==` }],
+    ['n with a space before it', RSA, { n: ` ${n}` }],
+    ['n of more than 4096 bits', RSA, { n: `${MODULUS}A` }],
+  ])('has one spelling, so that it is never taken for another one: %s is refused', (_what, key, change) => {
+    expect(parsed(key, {})).toEqual(key.jwk)
+    expect(parsed(key, change)).toBeUndefined()
+  })
+
+  test('can have up to 4096 bits', () => {
+    expect(parsed(RSA, { n: MODULUS })).toMatchObject({ n: MODULUS })
+  })
+
+  test.each(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])(
+    'with the member %s of a secret key is refused: the browser must not tell it',
+    (member) => {
+      for (const key of [EC, RSA]) expect(parsed(key, { [member]: 'AAAA' })).toBeUndefined()
+    },
+  )
+
+  test('whose modulus begins with zeros is too short, even for a signature of its own length', () => {
+    const jwk: PublicJwk = { kty: 'RSA', e: 'AQAB', n: `AA${'B'.repeat(340)}` }
+    const proof = parseProof(RSA.prove('challenge', { signature: (full) => full.subarray(1) }))
+    expect(proof?.signature).toHaveLength(255)
+    expect(proof && verifyProof(proof, jwk)).toBe('malformed')
+  })
+
+  test.each<[string, PublicJwk, PublicJwk, boolean]>([
+    ['itself', EC.jwk, { ...EC.jwk }, true],
+    ['itself, RSA', RSA.jwk, { ...RSA.jwk }, true],
+    ['a key with another x', EC.jwk, { ...EC.jwk, x: y } as PublicJwk, false],
+    ['a key with another y', EC.jwk, { ...EC.jwk, y: x } as PublicJwk, false],
+    ['a key with another modulus', RSA.jwk, { ...RSA.jwk, n: MODULUS } as PublicJwk, false],
+    ['an RSA key', EC.jwk, RSA.jwk, false],
+    ['an EC key', RSA.jwk, EC.jwk, false],
+    ['an RSA key with the same coordinates', EC.jwk, { ...RSA.jwk, x, y } as PublicJwk, false],
+    ['an EC key with the same modulus', RSA.jwk, { ...EC.jwk, n } as PublicJwk, false],
+  ])('is compared with %s', (_what, one, other, isSame) => {
+    expect(isSameKey(one, other)).toBe(isSame)
   })
 })
 
