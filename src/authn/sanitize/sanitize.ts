@@ -65,7 +65,7 @@ export function createSanitizer(deps: SanitizerDeps) {
         const { relayState } = reply.isError ? {} : before
         const body = {
           ...rewritten.body,
-          ...(ssoToken === undefined ? {} : { sessionToken: ssoToken }),
+          sessionToken: ssoToken, // undefined: not in the JSON
           ...(relayState === undefined ? {} : { relayState }),
         }
         return { text: filterTokens(deps, body, rewritten, client), offered: rewritten.offered }

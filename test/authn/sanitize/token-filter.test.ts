@@ -208,6 +208,17 @@ test('an SSO token is in the answer instead of Okta’s session token', () => {
   expect(sanitized(answer).text).toBe('{"status":"SUCCESS"}')
 })
 
+test('an answer has the relayState with which its recovery began, unless it is an error', () => {
+  const textFor = (answer: Record<string, unknown>, relayState?: string, isError = false) =>
+    sanitizer().step({ body: answer, isError }, { before: { ...before, relayState }, handle: HANDLE }, CLIENT)
+      .text
+  const success = { status: 'SUCCESS' }
+  expect(textFor(success, '/reports')).toBe('{"status":"SUCCESS","relayState":"/reports"}')
+  expect(textFor(success)).toBe('{"status":"SUCCESS"}')
+  expect(textFor({ ...success, relayState: '/of-okta' })).toBe('{"status":"SUCCESS","relayState":"/of-okta"}')
+  expect(textFor({ errorCauses: [] }, '/reports', true)).toBe('{"errorCauses":[]}')
+})
+
 describe('an offered resource', () => {
   const QR = '20pictureTokenOfTheUpstream'
   const resource = (content: unknown, path: string) =>
@@ -233,6 +244,12 @@ describe('an offered resource', () => {
       ['link', 1],
       ['body', 4],
     ])
+  })
+
+  test('has no token of its path in its texts, although no link has it', () => {
+    const path = `/api/v1/users/00u1/factors/ost1/qr/${QR}`
+    for (const query of ['', '?', '?size=2', '?a=b/qr/c'])
+      expect(resource([{ text: `x${QR}y` }], path + query)).toBe('[{"text":"xy"}]')
   })
 
   test('without a token in its path is unchanged', () => {
