@@ -59,6 +59,20 @@ test('undone, a binding does not replace the session of a later sign-in', async 
   expect((await bind('three')).replaced).toEqual(['two'])
 })
 
+test('undone while a later sign-in binds the device, a binding does not replace its session either', async () => {
+  const { bind, undo } = replica(OLD)
+  await bind('one')
+  const two = await bind('two')
+  const { deleteIf } = store
+  store.deleteIf = async (...given) => {
+    const isDeleted = await deleteIf(...given)
+    await bind('three')
+    return isDeleted
+  }
+  await undo(two)
+  expect((await bind('four')).replaced).toEqual(['three'])
+})
+
 test('a session under a retired key is found', async () => {
   await replica(OLD).bind('one')
   expect((await replica(NEW, OLD).bind('two')).replaced).toEqual(['one'])

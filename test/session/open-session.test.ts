@@ -9,7 +9,7 @@ import {
 import type { Session } from '../../src/session/session.ts'
 import { GRANT, START, sessionWith } from './grant.ts'
 
-/** What the commit of a sign-in writes, and undoes; the index of devices: device-sessions.test.ts. */
+/** What the commit of a sign-in writes, and undoes, without the index of devices. */
 
 const ABSOLUTE_MS = 43_200_000
 const OPENED = { id: 'new', session: sessionWith() }
@@ -18,11 +18,12 @@ let metrics: Metrics
 /** The stored sessions by id. undefined: the record cannot be read. */
 let records: Map<string, Session | undefined>
 let calls: unknown[]
+let reads: string[]
 /** The names of the calls that fail. */
 let failing: Set<string>
 beforeEach(() => {
   metrics = createMetrics()
-  ;[records, calls, failing] = [new Map(), [], new Set()]
+  ;[records, calls, reads, failing] = [new Map(), [], [], new Set()]
 })
 
 function opening() {
@@ -32,6 +33,7 @@ function opening() {
   }
   const sessionStore: Partial<OpenSessionOptions['sessionStore']> = {
     async read(id) {
+      reads.push(id)
       const session = records.get(id)
       if (session !== undefined) return { id, session }
       return records.has(id) ? { session: undefined } : undefined
@@ -58,7 +60,8 @@ function opening() {
     metrics,
   }
   const voidTimes = { tagOf: (userId: string) => `-tag-of-${userId}` }
-  return createSessionOpening({ ...used, sessionStore, userSessions, voidTimes } as OpenSessionOptions) // the rest is not called
+  const all = { ...used, sessionStore, userSessions, voidTimes }
+  return createSessionOpening(all as OpenSessionOptions) // the rest is not called
 }
 
 const counted = async (name: 'sessionsOpened' | 'sessionsEnded') =>
@@ -163,6 +166,7 @@ describe('a new session replaces', () => {
     ])
     await opening().replace(OPENED, replaced, presentedId, may)
     expect(calls).toEqual(expected)
+    expect(reads).toEqual([...new Set([...replaced.replaced, ...(presentedId ? [presentedId] : [])])])
   })
 
   test.each<[string, DeviceBinding, string | undefined]>([
