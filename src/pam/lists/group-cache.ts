@@ -74,8 +74,7 @@ function createSharedRead({ lists, reader, ...deps }: GroupCacheOptions) {
       async read() {
         const { list } = await lists.load(ref, place.name)
         if (list === undefined || list.beganAtMs === place.list?.beganAtMs) return undefined
-        const { freshMs, staleMs } = getAgeLimits(ref, list, deps)
-        return calledAt - list.beganAt <= Math.max(freshMs, staleMs) ? list : undefined
+        return calledAt - list.beganAt <= getAgeLimits(ref, list, deps).staleMs ? list : undefined
       },
       fetch: () => reader.read(ref, place, context, getAgeLimits(ref, undefined, deps)),
     })
