@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import type { Store } from '../../src/store/store.ts'
-import { counted, LOGIN, type PamBroker } from './pam-broker.ts'
+import { counted } from './counted.ts'
+import { LOGIN, type PamBroker } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
 /** Look-ups of the portal's own backends, with a token instead of a session. */

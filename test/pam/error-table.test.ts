@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { PAM_ERROR_NAMES, type PamErrorName } from '../../src/pam/upstream/pam-errors.ts'
 import { until } from '../support/until.ts'
-import { counted, LOGIN } from './pam-broker.ts'
+import { counted } from './counted.ts'
+import { LOGIN } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { counted, LOGIN } from './pam-broker.ts'
+import { counted } from './counted.ts'
+import { LOGIN } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 
 const EVERYONE = 'f25eceb0-5d6b-5683-89f0-57e62155a668'

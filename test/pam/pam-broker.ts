@@ -198,16 +198,6 @@ export function createUnreliableStore(now: () => number, entries = new Map<strin
   }
 }
 
-export function counted(metrics: Metrics, name: string): Promise<Record<string, number>> {
-  return metrics.registry.getMetricsAsJSON().then((all) => {
-    const metric = all.find((one) => one.name === `gatehouse_${name}`)
-    const values = metric?.values ?? []
-    return Object.fromEntries(
-      values.map(({ labels, value }) => [Object.values(labels).join(' '), value] as [string, number]),
-    )
-  })
-}
-
 function sessionOf(login: string | string[] | undefined, publicId: string | string[] | undefined): Session {
   if (typeof login !== 'string' || login === '') throw noSession()
   const session = createTestSession(decodeURIComponent(login))

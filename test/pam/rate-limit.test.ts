@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
 import { until } from '../support/until.ts'
-import { counted, LOGIN } from './pam-broker.ts'
+import { counted } from './counted.ts'
+import { LOGIN } from './pam-broker.ts'
 import { type PamHarness, usePamHarness } from './pam-harness.ts'
 
 /** Waiting advances the shared clock, so that waits take no real time. */

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { until } from '../support/until.ts'
-import { counted, LOGIN } from './pam-broker.ts'
+import { counted } from './counted.ts'
+import { LOGIN } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 
 const DIRECTORY = '/api/v1/pam/groups'

@@ -26,8 +26,8 @@ export function selectGroups(list: GroupList, { search, role, sort, limit, curso
       key > after && foldedName.includes(term) && (role === undefined || group.roles.includes(role)),
   )
   const page = found.slice(0, limit)
-  const last = page.at(-1)
-  const nextCursor = found.length > limit && last !== undefined ? formatCursor(sort, last.key) : null
+  const last = found.length > limit ? page.at(-1) : undefined
+  const nextCursor = last === undefined ? null : formatCursor(sort, last.key)
   return { list: page.map(({ group }) => group), nextCursor }
 }
 

@@ -70,7 +70,12 @@ describe('the order', () => {
     ['by id', 'id', [groupOf(2, { name: 'a' }), groupOf(1, { name: 'b' })], ['b', 'a']],
     ['by name', 'name', named('b', 'c', 'a'), ['a', 'b', 'c']],
     ['in any letter case', 'name', named('b', 'C', 'A', 'd'), ['A', 'b', 'C', 'd']],
-    ['by code units', 'name', named('ä', 'z', 'a-b', 'a b', '10', '9'), ['10', '9', 'a b', 'a-b', 'z', 'ä']],
+    [
+      'by code units in lower case',
+      'name',
+      named('ä', 'z', 'a-b', 'a b', '_', '10', '9'),
+      ['10', '9', '_', 'a b', 'a-b', 'z', 'ä'],
+    ],
     ['in any Unicode form', 'name', named('①c', '1b', '①a'), ['①a', '1b', '①c']],
     [
       'a name before its continuations',

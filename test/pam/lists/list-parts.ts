@@ -5,13 +5,13 @@ import { createPamDeps, type PamDeps, type PamDepsOptions } from '../../../src/p
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'
-import { counted } from '../pam-broker.ts'
+import { counted } from '../counted.ts'
 
 /** The names and times of the tests in this folder. */
 export const ME: ListRef = { kind: 'me', user: 'ada@example.com' }
 export const OTHER_USER: ListRef = { kind: 'me', user: 'bo@example.com' }
 export const DIRECTORY: ListRef = { kind: 'directory' }
-export const START_MS = Date.parse('2026-11-02T08:00:00Z')
+const START_MS = Date.parse('2026-11-02T08:00:00Z')
 export const LISTS = { freshMs: 60_000, staleMs: 600_000, onErrorMs: 900_000, meOnErrorMs: 300_000 }
 
 export const groupOf = (n: number, parts: Partial<Group> = {}): Group => ({
@@ -45,7 +45,7 @@ export interface ListParts {
   timers(): number
   /** The number of values read from the store since the last call. */
   storeReads(): number
-  /** From now on, reading the store waits for this promise. */
+  /** From now on, what is read from the store arrives when this promise is fulfilled. */
   holdReads(until: Promise<unknown>): void
   /** The names of the stored keys that contain this text. */
   keys(part: string): string[]
@@ -54,7 +54,7 @@ export interface ListParts {
 }
 
 export function createListParts(changes: Partial<PamDepsOptions> = {}): ListParts {
-  let elapsedMs = 0
+  let elapsedMs = 86_400_000 // of a process that runs for a day
   let reads = 0
   let held: Promise<unknown> = Promise.resolve()
   const entries = new Map<string, MemoryEntry>()
@@ -70,8 +70,9 @@ export function createListParts(changes: Partial<PamDepsOptions> = {}): ListPart
     ...memory,
     async get(key) {
       reads += 1
+      const value = await memory.get(key)
       await held
-      return memory.get(key)
+      return value
     },
   }
   const { log, lines } = collectLog('debug')

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { until } from '../../support/until.ts'
-import { counted, LOGIN, type PamBroker } from '../pam-broker.ts'
+import { counted } from '../counted.ts'
+import { LOGIN, type PamBroker } from '../pam-broker.ts'
 import { type PamHarness, type PamHarnessOptions, startPamHarness } from '../pam-harness.ts'
 
 let harness: PamHarness
