@@ -140,7 +140,6 @@ describe('a read for a caller', () => {
     expect(reads).toMatchObject([{ ref, context: { background: false, requestId: 'request-1' }, limits }])
   })
 
-  // shows: V8.3.1
   test.each<[ageMs: number, maxAgeMs: number, served: string]>([
     [5000, 5000, 'fresh'],
     [5001, 5000, 'miss'],
@@ -153,7 +152,8 @@ describe('a read for a caller', () => {
     if (!served.endsWith('miss')) return
     parts.advance(ageMs)
     fail('unknown_error')
-    expect(await get(ME, cache, maxAgeMs)).toBe('unknown_error') // the old list is not served instead
+    // the old list is not served instead
+    expect(await get(ME, cache, maxAgeMs)).toBe('unknown_error')
   })
 
   test('is marked as stale if the list is old when it is complete, such as after a rate limit', async () => {
