@@ -148,38 +148,11 @@ describe('a registration', () => {
     expect(JSON.stringify(json)).not.toContain(browser.id)
   })
 
-  const FORM = 'malformed'
-  const CHALLENGE = 'the challenge is not of this session, or too old'
   test.each<[string, string, (browser: Awaited<ReturnType<typeof signedIn>>) => Promise<Answer>]>([
-    [
-      'late, after two minutes',
-      CHALLENGE,
-      ({ clock, register, challenge }) => {
-        clock.now += 120_000
-        return register(THIEF, challenge)
-      },
-    ],
-    [
-      'with the challenge of another session',
-      CHALLENGE,
-      async ({ signIn, register }) => register(THIEF, challengeIn((await signIn()).registration)),
-    ],
-    ['without a challenge', CHALLENGE, ({ register }) => register(THIEF, 'x')],
     [
       'from a script in the page',
       'only the browser itself sends it',
       ({ register, challenge }) => register(THIEF, challenge, { 'Sec-Fetch-Mode': 'cors' }),
-    ],
-    [
-      'without a proof',
-      FORM,
-      ({ register, challenge }) => register(THIEF, challenge, { 'Secure-Session-Response': '' }),
-    ],
-    [
-      'without the key',
-      FORM,
-      ({ register, challenge }) =>
-        register(THIEF, challenge, { 'Secure-Session-Response': THIEF.prove(challenge) }),
     ],
     [
       'of a key that it does not have',
@@ -460,10 +433,7 @@ describe('a refresh', () => {
 
   test.each<[string, (name: string) => string]>([
     ['another session', () => 'A'.repeat(43)],
-    ['an empty name', () => ''],
     ['markup', () => '"><script>alert(1)</script>'],
-    ['several names', (name) => `${name}, ${name}`],
-    ['the public id', () => '4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10'],
   ])('of %s gets { continue: false }, without an echo, and nothing ends', async (_what, idFor) => {
     const { refresh, name, next, prove } = await bound()
     const headers = { 'Sec-Secure-Session-Id': idFor(name), 'Secure-Session-Response': THIEF.prove(next) }
@@ -487,15 +457,7 @@ describe('a refresh', () => {
   })
 
   test.each<[string, (challenge: string) => string]>([
-    ['alg: none', (challenge) => KEY.prove(challenge, { header: { alg: 'none' } })],
-    ['another typ', (challenge) => KEY.prove(challenge, { header: { typ: 'JWT' } })],
     ['a key in it', (challenge) => THIEF.prove(challenge, { header: { jwk: THIEF.jwk } })],
-    [
-      'a truncated signature',
-      (challenge) => THIEF.prove(challenge, { signature: (full) => full.subarray(1) }),
-    ],
-    ['another kind of key', (challenge) => createBrowserKey('RS256').prove(challenge)],
-    ['an unknown challenge', () => THIEF.prove('unknown')],
     ['no JWS', () => 'x'],
   ])('with %s is 403 with a new challenge, and nothing ends', async (_what, proofFor) => {
     const { refresh, next, prove, audited } = await bound()
