@@ -186,6 +186,7 @@ describe('a registration', () => {
       const refusal = refused('the session is bound to another key')
       await expect(register(proofOf(THIEF))).rejects.toMatchObject(refusal)
       expect(stored.binding).toBe(BINDING)
+      expect(calls).toHaveLength(when === 'before' ? 0 : 1)
       expect(audited()).toEqual([['bound_session_refused', 'proof_refused', PUBLIC_ID]])
     },
   )
