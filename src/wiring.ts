@@ -8,6 +8,7 @@ import { createAuthnUpstream } from './authn/upstream/authn-upstream.ts'
 import { createCallLimits } from './bearer-auth/call-limits.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/load-config.ts'
+import { sharedConfiguration } from './config/shared-configuration.ts'
 import { createSigner } from './crypto/keys.ts'
 import { AUTHENTICATION_METHODS } from './factor-types.ts'
 import { createHandOver } from './forward-auth/hand-over.ts'
@@ -207,6 +208,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         now,
         publicUrl: publicUrl.origin,
         readKey: (nonce) => store.get(keyOf(store, KEYS.doctorProbe, nonce)),
+        configuration: sharedConfiguration(config),
       },
       maxRequestsInFlight: tunables.http.maxRequestsInFlight,
       sessions,

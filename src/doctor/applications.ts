@@ -2,8 +2,9 @@ import { fieldsOf } from '../upstream/http-api.ts'
 import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
-import { createProbes, outcomeOf, type Probed } from './probes.ts'
+import { createProbes, outcomeOf, type Probed, UNANSWERED } from './probes.ts'
 import { causeOf } from './reach.ts'
+import { isTlsFailure, judgeTlsFailure } from './tls.ts'
 
 /** What a hand-over at one host has shown, as far as it gets without a session. */
 export interface TriedHandOver {
@@ -63,9 +64,27 @@ export function judgeHandOver({ host, seen, forged, start, callback, publicUrl }
       `${host} sends ${lost === seen ? START : CALLBACK} to ${START} again, in a loop`,
       `The proxy must pass both paths to the broker without asking who is signed in; ${DOCUMENTED}.`,
     )
+  const { failure } = seen.response
+  if (failure !== undefined && isTlsFailure(failure))
+    return judgeTlsFailure(failure.code ?? '', {
+      server: host,
+      variable: 'RETURN_TO',
+      authorities: 'UPSTREAM_CA_FILE',
+    })
+  if (failure !== undefined)
+    return warn(
+      `${host} does not answer (${reasonOf(failure)})`,
+      'Correct RETURN_TO, DNS or the firewall, or start its proxy.',
+    )
+  if (lost !== undefined && 'errorCode' in fieldsOf(lost.response.json)) return skipped(UNANSWERED)
+  if (lost === forged)
+    return fail(
+      `${host} passes ${START} to the broker, but not ${CALLBACK} (${outcomeOf(lost)})`,
+      `The proxy must pass both paths; ${DOCUMENTED}.`,
+    )
   if (lost !== undefined)
     return warn(
-      `${host} does not pass ${lost === seen ? START : CALLBACK} to the broker (${outcomeOf(lost)})`,
+      `${host} does not pass ${START} to the broker (${outcomeOf(lost)})`,
       `If users sign in to an application there, ${DOCUMENTED}. Otherwise nothing is wrong: it is a place to return to.`,
     )
   const arrived = seen.answer?.forwardedHost

@@ -1,10 +1,13 @@
 import { tokenEvidence } from '../okta-errors.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
-import { type Answer, createDoctorApi, isTlsFailure, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
+import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import type { Check, CheckGroup, DoctorContext } from './check.ts'
+import { judgeClocks } from './clock.ts'
+import { judgeEgressProxy, refusalOfProxy } from './egress-proxy.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 import { signInChecks } from './test-sign-in.ts'
+import { isTlsFailure, judgeTlsFailure } from './tls.ts'
 
 export function authnChecks(context: DoctorContext): CheckGroup {
   const { config, now } = context
@@ -22,7 +25,9 @@ export function authnChecks(context: DoctorContext): CheckGroup {
         const startedAt = performance.now()
         organization = await sendOrFail(api, { method: 'GET', path: ORGANIZATION_PATH, headers: ACCEPT })
         answeredAtMs = now()
-        return judgeReach(organization, performance.now() - startedAt)
+        const elapsedMs = performance.now() - startedAt
+        const ofProxy = await judgeEgressProxy(organization.failure, baseUrl, context)
+        return ofProxy ?? judgeReach(organization, elapsedMs)
       },
     },
     {
@@ -99,22 +104,13 @@ function judgeTls(answer: Answer | undefined, isTls: boolean, judgeCertificate: 
   const { failure } = answer
   if (failure === undefined) return judgeCertificate()
   if (!isTlsFailure(failure)) return skipped(`no connection (${reasonOf(failure)})`)
-  return fail(
-    `the certificate is not accepted (${failure.code})`,
-    'If a proxy replaces the certificate, set UPSTREAM_CA_FILE to its authority. Otherwise correct AUTHN_BASE_URL.',
-  )
+  const org = { server: 'the org', variable: 'AUTHN_BASE_URL', authorities: 'UPSTREAM_CA_FILE' } as const
+  return judgeTlsFailure(failure.code ?? '', org)
 }
 
-const CLOCK_WARN_MS = 30_000
-const CLOCK_FAIL_MS = 300_000
-
 function judgeClock(answer: Answer | undefined, nowMs: number): Finding {
-  const offMs = Math.abs(nowMs - Date.parse(String(answer?.headers.date)))
-  if (Number.isNaN(offMs)) return skipped('the response has no Date')
-  const detail = `the clocks differ by ${Math.round(offMs / 1000)} s`
-  const fix = 'Synchronize the clock of this machine (NTP).'
-  if (offMs > CLOCK_FAIL_MS) return fail(detail, fix)
-  return offMs > CLOCK_WARN_MS ? warn(detail, fix) : ok(detail)
+  const orgMs = Date.parse(String(answer?.headers.date))
+  return Number.isNaN(orgMs) ? skipped('the response has no Date') : judgeClocks(orgMs, nowMs)
 }
 
 /** An empty sign-in: with a valid token, Okta refuses only its form. It concerns no user. */
@@ -150,8 +146,9 @@ const ENGLISH =
   /^(Api validation failed|Authentication failed|The request was not valid|The request body was not)/i
 
 /** Error texts follow the brand's language (S6), and some things are told by their texts alone. */
-function judgeLanguage({ json }: Answer): Finding {
+function judgeLanguage({ status, json }: Answer): Finding {
   const { errorSummary } = fieldsOf(json)
+  if (status === 429) return skipped(RATE_LIMITED)
   if (typeof errorSummary !== 'string' || errorSummary === '')
     return skipped('the response has no error text')
   if (ENGLISH.test(errorSummary)) return ok('error texts are English')
@@ -191,6 +188,7 @@ const ZONE_FIX =
 function judgePipeline(answer: Answer | undefined): Finding {
   const fix =
     'Read what works on which engine: docs/connect-your-okta-org.md#1-classic-engine-or-identity-engine.'
+  if (answer?.status === 429) return skipped(RATE_LIMITED)
   const pipeline = answer?.status === 200 ? fieldsOf(answer.json).pipeline : undefined
   if (pipeline === 'v1') return ok('Classic Engine (v1)')
   if (pipeline === 'idx')

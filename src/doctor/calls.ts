@@ -6,7 +6,6 @@ import {
 } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { DoctorContext } from './check.ts'
-import { type Finding, fail } from './finding.ts'
 
 /**
  * The same code as the broker's own calls, so that certificates and the egress proxy are those of
@@ -52,27 +51,7 @@ export async function sendOnce(api: HttpApi, request: UpstreamRequest): Promise<
   }
 }
 
-/**
- * Codes of Node and undici for a certificate that is not accepted, or a port that does not speak
- * TLS.
- */
-export function isTlsFailure({ code = '' }: UpstreamFailure): boolean {
-  return /CERT|SIGNATURE|ISSUER|TLS|SSL|EPROTO/.test(code)
-}
-
 /** `unreachable ECONNREFUSED` */
 export function reasonOf({ outcome, code }: UpstreamFailure): string {
   return [outcome, code].filter((part) => part !== undefined).join(' ')
-}
-
-/** A status of the egress proxy itself: the upstream was not reached. */
-export function refusalOfProxy({ outcome, code = '' }: UpstreamFailure): Finding | undefined {
-  if (outcome !== 'proxy_refused') return undefined
-  const status = code.replace('PROXY_', '')
-  return fail(
-    `the proxy of HTTPS_PROXY refuses the connection (HTTP ${status})`,
-    status === '407'
-      ? 'Correct the user and password in HTTPS_PROXY.'
-      : 'Let the proxy allow this host, or add the host to NO_PROXY.',
-  )
 }

@@ -1,6 +1,6 @@
 /**
- * The texts contain no secret, no login and no part of a response except its status and codes,
- * addresses, and the names of network zones and networks.
+ * The texts contain no secret, no login and no part of a response except its status, type and
+ * codes, addresses, the host of a redirect, and the names of network zones and networks.
  */
 export interface Finding {
   readonly status: 'ok' | 'warn' | 'fail' | 'skipped'

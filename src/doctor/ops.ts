@@ -39,7 +39,18 @@ function found(where: string, fix: string): Finding {
 }
 
 /** Where operators put a listener that shares an origin with others. */
-const PREFIXES = ['', '/ops', '/gatehouse', '/internal', '/admin', '/monitoring', '/status', '/health']
+const PREFIXES = [
+  '',
+  '/ops',
+  '/gatehouse',
+  '/internal',
+  '/admin',
+  '/actuator',
+  '/management',
+  '/monitoring',
+  '/status',
+  '/health',
+]
 
 /** How to tell a response of the ops listener from a page that a proxy serves for every path. */
 const SIGNS: Readonly<Record<string, (answer: Answer) => boolean>> = {

@@ -4,10 +4,12 @@ import { parseIssuedToken } from '../pam/token/mint-token.ts'
 import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/pam-errors.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
 import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { createDoctorApi, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
+import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
+import { judgeEgressProxy, refusalOfProxy } from './egress-proxy.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
+import { isTlsFailure, judgeTlsFailure } from './tls.ts'
 
 type PamConfig = NonNullable<Config['pam']>
 
@@ -37,7 +39,8 @@ export function pamChecks(context: DoctorContext): CheckGroup {
       name: 'pam.reach',
       async run() {
         minted = await mint(api, pam, now())
-        const finding = judgeReach(minted)
+        const failure = 'outcome' in minted ? minted.failure : undefined
+        const finding = (await judgeEgressProxy(failure, pam.baseUrl, context)) ?? judgeReach(minted)
         return finding.status === 'ok' ? certificate.judge(now(), finding.detail) : finding
       },
     },
@@ -92,6 +95,8 @@ export function judgeReach(minted: Minted): Finding {
   if (refused !== undefined) return refused
   if (minted.status === 500 || (minted.outcome === 'unreadable' && Number(minted.status) > 500))
     return fail(`PAM fails (${minted.reason})`, 'Read Okta’s status page, and run the doctor again later.')
+  if (minted.failure && isTlsFailure(minted.failure))
+    return judgeTlsFailure(minted.failure.code ?? '', TLS_SERVER)
   if (minted.outcome === 'no_answer')
     return fail(
       `PAM does not answer (${minted.reason})`,
@@ -101,6 +106,8 @@ export function judgeReach(minted: Minted): Finding {
     return fail(`the response is not one of the PAM API (${minted.reason})`, 'Correct PAM_BASE_URL.')
   return ok('PAM answers')
 }
+
+const TLS_SERVER = { server: 'PAM', variable: 'PAM_BASE_URL', authorities: 'UPSTREAM_CA_FILE' } as const
 
 const KEY_REFUSED: ReadonlySet<PamOutcome> = new Set(['authentication_error', 'forbidden_error'])
 const TEAM_WRONG: Readonly<Partial<Record<PamOutcome, string>>> = {

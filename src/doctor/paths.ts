@@ -6,16 +6,22 @@ import { outcomeOf, type Probed, type SendProbe } from './probes.ts'
 /** A path that the proxy must pass on. */
 export interface ExpectedPath {
   readonly path: string
-  /** The variable that needs it. Undefined: some sign-ins and applications need it. */
+  /**
+   * The variable, or the part of a sign-in, that needs it. Undefined: some sign-ins and
+   * applications need it.
+   */
   readonly neededBy: string | undefined
 }
 
 /** A query with an encoded slash and an empty value, which some proxies change. */
 export const QUERY = 'doctor=a%2Fb&empty='
 
-/** One path of each prefix that the proxy has a rule for, except `/api/v1/` (`public.reach`). */
+/** Longer than the limit of some proxies, as a page to return to may be. */
+const LONG_QUERY = `returnTo=${'x'.repeat(3000)}`
+
+/** One path of each prefix that the proxy may have a rule for. */
 export function expectedPaths(config: Config): readonly ExpectedPath[] {
-  const { authn, session, jwtAudiences, returnTargets, allowedOrigins } = config
+  const { authn, pam, session, jwtAudiences, returnTargets, allowedOrigins } = config
   const when = (isNeeded: boolean, variable: string) => (isNeeded ? variable : undefined)
   const hasReturnTargets = returnTargets.length > 1 + allowedOrigins.length
   return [
@@ -24,6 +30,9 @@ export function expectedPaths(config: Config): readonly ExpectedPath[] {
     { path: '/login/sessionCookieRedirect', neededBy: when(authn.ssoRedirects.length > 0, 'SSO_REDIRECTS') },
     { path: '/login/step-up/redirect', neededBy: when(authn.stepUp, 'STEP_UP') },
     { path: '/sso/idps/doctor', neededBy: undefined },
+    { path: '/api/v1/users/me', neededBy: 'second factors' },
+    { path: '/api/v1/authn/introspect', neededBy: 'steps of a sign-in' },
+    ...(pam === undefined ? [] : [{ path: '/api/v1/pam/me', neededBy: 'PAM_BASE_URL' }]),
     ...(session.eventHookSecrets === undefined
       ? []
       : [{ path: '/hooks/org-events', neededBy: 'EVENT_HOOK_SECRET' }]),
@@ -42,7 +51,19 @@ export async function checkPaths(config: Config, probe: SendProbe): Promise<Find
     ...expected,
     probed: await probe({ path: `${expected.path}?${QUERY}` }),
   })
-  return judgePaths(await Promise.all(expectedPaths(config).map(ask)))
+  const asked = await Promise.all(expectedPaths(config).map(ask))
+  const finding = judgePaths(asked)
+  return finding.status === 'ok'
+    ? judgeLongQuery(await probe({ path: `/signin?${LONG_QUERY}` }), finding)
+    : finding
+}
+
+function judgeLongQuery(long: Probed, otherwise: Finding): Finding {
+  if (long.answer !== undefined && (long.answer.query ?? LONG_QUERY) === LONG_QUERY) return otherwise
+  return fail(
+    `the proxy does not pass a query of 3 kB (${long.answer === undefined ? outcomeOf(long) : 'changed on the way'})`,
+    `A page to return to may be as long (IIS: maxQueryString; nginx: large_client_header_buffers). ${PROXY_FIX}`,
+  )
 }
 
 export function judgePaths(asked: readonly AskedPath[]): Finding {

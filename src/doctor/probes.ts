@@ -24,6 +24,8 @@ export interface Probed {
 
 export type SendProbe = (request?: ProbeRequest) => Promise<Probed>
 
+export const UNANSWERED = 'the broker does not answer the doctor’s probes'
+
 /** Without a session it is a 404, which does not use the store. */
 export const SESSION_PATH = '/api/v1/sessions/me'
 

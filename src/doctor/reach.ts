@@ -2,12 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { ERROR_NONCE, type ProbeAnswer } from '../http/doctor-probe.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type Answer, isTlsFailure, reasonOf, refusalOfProxy, sendOrFail } from './calls.ts'
+import { type Answer, reasonOf, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
+import { judgeEgressProxy } from './egress-proxy.ts'
 import { type Finding, fail } from './finding.ts'
 import { servesOps } from './ops.ts'
-import { outcomeOf, SESSION_PATH, type SendProbe } from './probes.ts'
+import { type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
+import { refusalOfPlain, refusalOfStatus, replacedError } from './refusals.ts'
+import { judgeRequests } from './requests.ts'
+import { judgeResponses } from './responses.ts'
+import { isTlsFailure, judgeTlsFailure } from './tls.ts'
 
 /** What the other checks need. */
 export interface Reached {
@@ -30,51 +35,76 @@ interface Result {
   readonly reached?: Reached
 }
 
+/** Several replicas may be behind the proxy. */
+const REPLICA_PROBES = 4
+
 /**
- * Whether requests reach the broker, and responses the browser: paths, errors, bodies, and
+ * Whether requests reach the broker, and responses the browser: paths, errors, bodies, headers, and
  * responses that take time.
  */
 export async function checkReach(options: ReachOptions): Promise<Result> {
   const { context, api, probe, accept } = options
   const first = await probe()
-  if (first.response.failure) return { finding: unreachable(first.response.failure) }
+  if (first.response.failure) return { finding: await judgeFailure(first.response.failure, context) }
   const plain = await sendOrFail(api, { method: 'GET', path: SESSION_PATH, headers: {} })
-  if (plain.failure) return { finding: unreachable(plain.failure) }
-  const { answer } = await probe()
+  if (plain.failure) return { finding: await judgeFailure(plain.failure, context) }
+  const probed = [first, ...(await Promise.all(Array.from({ length: REPLICA_PROBES }, () => probe())))]
+  const answer = probed.every(({ answer }) => answer !== undefined) ? first.answer : undefined
   const finding =
-    first.answer === undefined || answer === undefined
-      ? await judgeUnproven(options, plain)
+    answer === undefined
+      ? (judgeReplicas(probed) ?? (await judgeUnproven(options, plain)))
       : (judgeAnswer(answer, context.config.publicUrl.origin) ??
         judgePlain(plain, answer) ??
         (await judgeErrors(options)) ??
-        (await judgeRequests(options)))
+        (await judgeRequests(options)) ??
+        (await judgeResponses(options)))
   return { finding: finding ?? accept('the broker answers'), reached: { answer, plain } }
 }
 
+async function judgeFailure(failure: UpstreamFailure, context: DoctorContext): Promise<Finding> {
+  const { origin } = context.config.publicUrl
+  return (await judgeEgressProxy(failure, origin, context)) ?? unreachable(failure)
+}
+
 function unreachable(failure: UpstreamFailure): Finding {
-  const refused = refusalOfProxy(failure)
-  if (refused !== undefined) return refused
   return isTlsFailure(failure)
-    ? fail(`the certificate of PUBLIC_URL is not accepted (${failure.code})`, CERTIFICATE_FIX)
+    ? judgeTlsFailure(failure.code ?? '', TLS_SERVER)
     : fail(`PUBLIC_URL does not answer (${reasonOf(failure)})`, NO_ANSWER_FIX)
 }
 
-const CERTIFICATE_FIX =
-  'If its authority is private, set UPSTREAM_CA_FILE for the doctor. Otherwise correct the certificate of the proxy.'
+const TLS_SERVER = { server: 'PUBLIC_URL', variable: 'PUBLIC_URL', authorities: 'UPSTREAM_CA_FILE' } as const
 export const NO_ANSWER_FIX =
   'Start the broker and its proxy. If HTTPS_PROXY does not lead to PUBLIC_URL, add its host to NO_PROXY. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
+
+/** Some probes are answered, and others get an error of the proxy or of a broker. */
+function judgeReplicas(probed: readonly Probed[]): Finding | undefined {
+  const unanswered = probed.filter(({ answer }) => answer === undefined)
+  if (unanswered.length === probed.length) return undefined
+  for (const { response } of unanswered) {
+    const refused = response.failure ? unreachable(response.failure) : refusalOfStatus(response)
+    if (refused !== undefined) return refused
+  }
+  if (!unanswered.some(({ response }) => 'errorCode' in fieldsOf(response.json))) return undefined
+  return fail(
+    'some answers prove that they come from this broker, others do not: a replica has other SECRET_KEYS, or its clock is wrong',
+    'Give all replicas the same SECRET_KEYS, restart them, and synchronize their clocks (NTP).',
+  )
+}
 
 /**
  * A probe is not answered by a cache, another server, a broker with other keys, or one that does
  * not get the header.
  */
-async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promise<Finding | undefined> {
+async function judgeUnproven(
+  { api, probe, context }: ReachOptions,
+  plain: Answer,
+): Promise<Finding | undefined> {
   if (isOfOkta(plain))
     return fail(
       'PUBLIC_URL leads to Okta itself, not to the broker',
       `PUBLIC_URL must be the portal’s own host, whose proxy passes /api/v1/ to the broker, not to the org. ${PROXY_FIX}`,
     )
-  const ofProxy = refusalOfStatus(plain)
+  const ofProxy = refusalOfStatus(plain) ?? refusalOfPlain(plain, context.config.publicUrl.origin)
   if (ofProxy !== undefined) return ofProxy
   const { answer } = await probe({ path: `${SESSION_PATH}?${Date.now()}` })
   if (answer?.path === SESSION_PATH)
@@ -129,70 +159,18 @@ function judgePlain({ status, json }: Answer, { addressProblem }: ProbeAnswer): 
 
 /** A proxy may pass a 404, and lead to its own sign-in on a 401, or have a page for a 503. */
 async function judgeErrors({ api, probe }: ReachOptions): Promise<Finding | undefined> {
-  const signedOut = await sendOrFail(api, { method: 'GET', path: '/api/v1/users/me', headers: {} })
+  const path = '/api/v1/users/me'
+  const signedOut = await sendOrFail(api, { method: 'GET', path, headers: {} })
   if (signedOut.failure) return unreachable(signedOut.failure)
-  if (!('errorCode' in fieldsOf(signedOut.json)))
-    return refusalOfStatus(signedOut) ?? replacedError(signedOut.status, 'on a 401, ')
+  if (!('errorCode' in fieldsOf(signedOut.json))) {
+    const ofProxy = refusalOfStatus(signedOut)
+    if (ofProxy !== undefined) return ofProxy
+    // otherwise the path leads elsewhere, which public.paths shows
+    if ((await probe({ path })).answer !== undefined) return replacedError(signedOut.status, 'on a 401, ')
+  }
   const { response, answer } = await probe({ nonce: ERROR_NONCE + randomBytes(15).toString('hex') })
   if (answer !== undefined) return undefined
   if (response.failure) return unreachable(response.failure)
   const isOfProxy = response.status !== 503
   return (isOfProxy && refusalOfStatus(response)) || replacedError(response.status, 'on a 503, ')
-}
-
-function replacedError(status: number, when = ''): Finding {
-  return fail(
-    `the proxy replaces the errors of the broker (${when}HTTP ${status})`,
-    `Pages read the broker’s errors: the proxy must pass them (nginx: proxy_intercept_errors off). ${PROXY_FIX}`,
-  )
-}
-
-/** A status with which the proxy speaks of itself, where the broker never sends it. */
-function refusalOfStatus({ status, json }: Pick<Answer, 'status' | 'json'>): Finding | undefined {
-  if ('errorCode' in fieldsOf(json)) return undefined // the broker's own
-  if (status === 429)
-    return fail(
-      'the proxy limits requests (HTTP 429)',
-      `The doctor sends some dozen at once, as a page of a few users: allow more. ${PROXY_FIX}`,
-    )
-  if (![502, 503, 504].includes(status)) return undefined
-  return fail(
-    `the proxy gets no answer of the broker, or of one of its replicas (HTTP ${status})`,
-    'Look at the log of the proxy: a replica may be down, or its address may be an old one.',
-  )
-}
-
-/** Less than the broker accepts, and more than any sign-in sends. */
-const LARGE_BODY = { padding: 'x'.repeat(60_000) }
-
-async function judgeRequests({ probe, context }: ReachOptions): Promise<Finding | undefined> {
-  const startedAt = performance.now()
-  const slow = probe({ waitMs: context.slowMs }).then((probed) => ({
-    ...probed,
-    seconds: Math.round((performance.now() - startedAt) / 100) / 10,
-  }))
-  const post = { method: 'POST', path: '/api/v1/authn' } as const
-  for (const asked of [{ ...post, body: {} }, { method: 'DELETE' }, { method: 'OPTIONS' }] as const) {
-    const probed = await probe(asked)
-    if (probed.answer === undefined)
-      return (
-        refusalOfStatus(probed.response) ??
-        fail(
-          `the proxy does not pass ${asked.method} (${outcomeOf(probed)})`,
-          `It must pass GET, POST, DELETE and OPTIONS. ${PROXY_FIX}`,
-        )
-      )
-  }
-  const large = await probe({ ...post, body: LARGE_BODY })
-  if (large.answer?.bodyBytes !== JSON.stringify(LARGE_BODY).length)
-    return fail(
-      `the proxy does not pass a body of 60 kB (${outcomeOf(large)})`,
-      `It must pass bodies of up to 64 kB (nginx: client_max_body_size 64k). ${PROXY_FIX}`,
-    )
-  const { answer, seconds, ...probed } = await slow
-  if (answer !== undefined) return undefined
-  return fail(
-    `the proxy ends a request after ${seconds} s, before the broker answers (${outcomeOf({ ...probed, answer })})`,
-    `A step may wait for Okta: the proxy must wait for 60 s (nginx: proxy_read_timeout). ${PROXY_FIX}`,
-  )
 }

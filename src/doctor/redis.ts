@@ -18,9 +18,11 @@ import { createRedisStore, probeStore } from '../store/redis-store.ts'
 import { parseRedisUrl, type RedisTarget } from '../store/redis-url.ts'
 import type { Store } from '../store/store.ts'
 import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
+import { judgeClocks } from './clock.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
+import { isTlsFailure, judgeTlsFailure } from './tls.ts'
 
-const NAMES = 'reach database password version policy scripts scan write keys latency'.split(' ')
+const NAMES = 'reach database password version policy scripts scan write keys latency clock'.split(' ')
 
 type Client = Redis | Cluster
 
@@ -32,7 +34,11 @@ export function redisChecks(context: DoctorContext): CheckGroup {
   const key = keyOf({ keyPrefix }, KEYS.doctorProbe, uuid())
   const { client, store, connect, close } = createDoctorClient(key, options)
   let code: string | undefined
+  let isOtherServer = false
   const needs = ['redis.database']
+  /** What a Sentinel server, or one node of a cluster, refuses. */
+  const onRedis = (run: () => Promise<Finding>) => async () =>
+    isOtherServer ? skipped('not possible without redis.version') : run()
   const checks: Check[] = [
     {
       name: 'redis.reach',
@@ -52,23 +58,29 @@ export function redisChecks(context: DoctorContext): CheckGroup {
     {
       name: 'redis.version',
       needs,
-      run: () => fromInfo(client, 'server', (infos) => judgeVersion(infos, target)),
+      run: () =>
+        fromInfo(client, 'server', (infos) => {
+          const ofOther = judgeKind(infos, target)
+          isOtherServer = ofOther !== undefined
+          return ofOther ?? judgeVersion(infos)
+        }),
     },
-    { name: 'redis.policy', needs, run: () => fromInfo(client, 'memory', judgePolicy) },
-    { name: 'redis.scripts', needs, run: () => checkScripts(client, store, key) },
+    { name: 'redis.policy', needs, run: onRedis(() => fromInfo(client, 'memory', judgePolicy)) },
+    { name: 'redis.scripts', needs, run: onRedis(() => checkScripts(client, store, key)) },
     {
       name: 'redis.scan',
       needs,
-      run: () => checkScan(client, key, config.ops.tokens.value.length > 0),
+      // waits, because the client reconnects if a replica has refused a script
+      run: onRedis(() => connect().then(() => checkScan(client, key, config.ops.tokens.value.length > 0))),
     },
-    // waits, because the client reconnects if a replica has refused a script
-    { name: 'redis.write', needs, run: () => connect().then(() => checkWrite(client, key)) },
+    { name: 'redis.write', needs, run: onRedis(() => connect().then(() => checkWrite(client, key))) },
     {
       name: 'redis.keys',
       needs: ['redis.write'],
       run: () => checkKeys(client, registryKey(store), config.secretKeys.value, now()),
     },
     { name: 'redis.latency', needs: ['redis.write'], run: () => checkLatency(client, key) },
+    { name: 'redis.clock', needs: ['redis.write'], run: () => checkClock(store, now) },
   ]
   return { checks, close }
 }
@@ -164,6 +176,17 @@ export function judgeReach(
       RENAMED_FIX,
     )
   if (code === NO_CLUSTER) return fail('Redis is not a cluster', 'Use redis:// or rediss:// in REDIS_URL.')
+  if (isTlsFailure({ code }))
+    return judgeTlsFailure(code, {
+      server: 'Redis',
+      variable: 'REDIS_URL',
+      authorities: 'REDIS_CA_FILE',
+    })
+  if (code === 'MAXCLIENTS')
+    return fail(
+      'Redis accepts no further connection (MAXCLIENTS)',
+      'Raise maxclients of Redis, or find out who opens so many (CLIENT LIST).',
+    )
   if (code === 'LOADING')
     return fail('Redis is loading its data (LOADING)', 'Wait until it has loaded, and run the doctor again.')
   const announced = 'The addresses that its servers announce must be reachable from here.'
@@ -327,7 +350,11 @@ async function fromInfo(
 
 const OLDEST_VERSION = 6.2
 
-export function judgeVersion(infos: readonly string[], { form }: Pick<RedisTarget, 'form'>): Finding {
+/** A server of another kind than REDIS_URL says. */
+export function judgeKind(
+  infos: readonly string[],
+  { form }: Pick<RedisTarget, 'form'>,
+): Finding | undefined {
   const modes = infos.map((info) => /^redis_mode:(\w+)/m.exec(info)?.[1])
   if (modes.includes('sentinel'))
     return fail('this is a Sentinel server, not Redis', 'Use redis+sentinel://…?name=… in REDIS_URL.')
@@ -336,6 +363,10 @@ export function judgeVersion(infos: readonly string[], { form }: Pick<RedisTarge
       'this is a node of a cluster: other nodes have the other keys',
       'Use redis+cluster:// or rediss+cluster:// in REDIS_URL.',
     )
+  return undefined
+}
+
+export function judgeVersion(infos: readonly string[]): Finding {
   const versions = infos.map((info) => /^redis_version:(\d+\.\d+)/m.exec(info)?.[1])
   if (versions.includes(undefined))
     return warn('INFO does not name a version', 'Check that the server is compatible with Redis 6.2.')
@@ -423,6 +454,7 @@ const REFUSED_FIXES: Readonly<Record<string, string>> = {
   MISCONF: 'Redis cannot save its data: look at its log and its disk.',
   NOREPLICAS: 'Start the replicas of this Redis, which it needs for writes (min-replicas-to-write).',
   READONLY: 'Connect to the primary, not to a replica.',
+  MASTERDOWN: 'This is a replica that has lost its primary. Connect to the primary, not to a replica.',
 }
 
 /** The broker itself refuses to start with keys that this check fails. */
@@ -441,6 +473,17 @@ async function checkKeys(client: Client, key: string, keys: MasterKeys, nowMs: n
   return ok(
     opened.length > 0 ? 'SECRET_KEYS has the keys of the replicas' : 'no replica has used this Redis yet',
   )
+}
+
+/** The lives of sessions, limits and locks are counted by both. */
+async function checkClock(store: Store, now: () => number): Promise<Finding> {
+  const startedAt = now()
+  try {
+    return judgeClocks(await store.time(), startedAt)
+  } catch (error) {
+    const code = codeOf(error)
+    return fail(`Redis refuses to say its time (${code})`, refusedFix(code))
+  }
 }
 
 const SAMPLES = 5

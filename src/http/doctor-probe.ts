@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseCookie } from 'cookie'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { ADDRESS_PROBLEMS, forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
@@ -50,6 +51,14 @@ export const ProbeAnswer = z.object({
   isFromProxy: z.boolean().optional(),
   /** `X-Forwarded-Host` as it arrives, from whomever. */
   forwardedHost: z.string().optional(),
+  /** The beginnings of `READ_HEADERS`, as they arrive. */
+  headers: z.record(z.string(), z.string()).optional(),
+  /** The names of the broker's own cookies that arrive. */
+  cookies: z.array(z.string()).readonly().optional(),
+  /** The length of `Cookie`. */
+  cookieBytes: z.number().optional(),
+  /** HMACs of what all replicas must agree on, by variable. */
+  configuration: z.record(z.string(), z.string()).optional(),
 })
 export type ProbeAnswer = Readonly<z.infer<typeof ProbeAnswer>>
 
@@ -63,6 +72,17 @@ export const BOUND_SESSION_RESPONSE_HEADERS = [
   'Secure-Session-Challenge',
 ] as const
 
+/** Further headers of browsers that the broker reads. */
+export const READ_HEADERS = [
+  'Sec-Fetch-Mode',
+  'Sec-Fetch-Dest',
+  'User-Agent',
+  'Accept-Language',
+  'X-Gatehouse-Session',
+  'X-Device-Fingerprint',
+] as const
+const MAX_VALUE = 100
+
 export interface Probe {
   readonly nonce: string
   /** How long the broker waits before it answers. */
@@ -71,6 +91,7 @@ export interface Probe {
 
 interface ProbeSigner {
   sign(value: string): string
+  signAll(value: string): readonly string[]
   verify(value: string, signature: string): 'current' | 'retired' | 'wrong'
 }
 
@@ -80,6 +101,8 @@ export interface AnswerProbesOptions {
   readonly publicUrl: string
   /** The value at the doctor's key with this nonce, in the Redis of the broker. */
   readonly readKey: (nonce: string) => Promise<string | undefined>
+  /** What all replicas must agree on, by variable. */
+  readonly configuration: Readonly<Record<string, string>>
 }
 
 /** For clocks that differ. */
@@ -110,6 +133,25 @@ export const STORE_NONCE = 'store-'
  */
 export const ERROR_NONCE = 'error-'
 
+/** The nonce of a probe that asks for `configuration`. */
+export const CONFIGURATION_NONCE = 'config-'
+
+/**
+ * The nonce of a probe whose answer has what the answers of a sign-in have: a long redirect
+ * elsewhere, and two cookies. The host never exists (RFC 2606).
+ */
+export const RESPONSE_NONCE = 'response-'
+export const RESPONSE_LOCATION = `https://doctor.invalid/app?fromURI=%2Fdoctor&padding=${'x'.repeat(6000)}`
+export const RESPONSE_COOKIES = ['gatehouse-doctor-1', 'gatehouse-doctor-2'] as const
+
+/**
+ * The HMACs of a value with each key, the first key's first. Whoever has no key learns only whether
+ * two replicas agree.
+ */
+export function configurationTags(name: string, value: string, signer: Pick<ProbeSigner, 'signAll'>) {
+  return signer.signAll(`configuration.${name}.${value}`).map((tag) => tag.slice(0, 8))
+}
+
 /** Shows nothing to a reader of Redis, and nobody else can write it. */
 export function storedValue(nonce: string, signer: ProbeSigner): string {
   return signer.sign(`stored.${nonce}`)
@@ -130,10 +172,11 @@ export function answerProbes(options: AnswerProbesOptions): RequestHandler {
 
 async function answer(
   { nonce, waitMs }: Probe,
-  { signer, publicUrl, readKey, reused }: AnswerProbesOptions & { readonly reused: boolean },
+  options: AnswerProbesOptions & { readonly reused: boolean },
   req: Request,
   res: Response,
 ): Promise<void> {
+  const { signer, publicUrl, readKey, reused } = options
   let bodyBytes = 0
   for await (const chunk of req) bodyBytes += Buffer.byteLength(chunk)
   await delay(waitMs)
@@ -157,12 +200,46 @@ async function answer(
     isFromProxy,
     forwardedHost: req.get('x-forwarded-host'),
     store: nonce.startsWith(STORE_NONCE) ? await judgeStore(nonce, signer, readKey) : undefined,
+    headers: readHeaders(req),
+    cookies: cookieNamesOf(req),
+    cookieBytes: Buffer.byteLength(req.headers.cookie ?? ''),
+    configuration: nonce.startsWith(CONFIGURATION_NONCE) ? tagsOf(options) : undefined,
   }
   // of no use to a browser: they have no challenge
   for (const name of BOUND_SESSION_RESPONSE_HEADERS) res.setHeader(name, 'doctor')
+  if (nonce.startsWith(RESPONSE_NONCE)) {
+    res.setHeader('Location', RESPONSE_LOCATION)
+    res.setHeader(
+      'Set-Cookie',
+      RESPONSE_COOKIES.map((name) => `${name}=doctor; Max-Age=0; Path=/; HttpOnly; SameSite=Lax`),
+    )
+  }
   const isError = nonce.startsWith(ERROR_NONCE)
+  if (isError) res.setHeader('Retry-After', '1')
   context.isErrorOfClient = isError
   sendJson(res.status(isError ? 503 : 302), answer)
+}
+
+function readHeaders(req: Request): Record<string, string> {
+  const arrived = READ_HEADERS.map((name) => [name, req.get(name)?.slice(0, MAX_VALUE)] as const)
+  return Object.fromEntries(
+    arrived.filter((entry): entry is [(typeof entry)[0], string] => entry[1] !== undefined),
+  )
+}
+
+/** As the broker's own parser reads them. */
+function cookieNamesOf({ headers }: Request): string[] {
+  const names = Object.keys(parseCookie(headers.cookie ?? ''))
+  return names.filter((name) => /^(?:__Host-)?(?:Http-)?gatehouse/.test(name))
+}
+
+function tagsOf({ configuration, signer }: AnswerProbesOptions): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(configuration).map(([name, value]) => [
+      name,
+      configurationTags(name, value, signer)[0] ?? '',
+    ]),
+  )
 }
 
 async function judgeStore(

@@ -11,6 +11,26 @@ export function noProxyFor(entries: readonly string[], origin: string): string {
   return [...entries, ...(isListed ? [host] : [])].join(',')
 }
 
+/**
+ * Whether calls to `url` go through the egress proxy: https, and no entry names the host or, with a
+ * dot before it, its domain.
+ */
+export function isProxied(url: string, entries: readonly string[]): boolean {
+  const { protocol, hostname, port } = new URL(url)
+  if (protocol !== 'https:') return false
+  return !noProxyFor(entries, url)
+    .split(',')
+    .some((entry) => {
+      const [name = '', only] = entry
+        .trim()
+        .toLowerCase()
+        .replace(/^\*?\./, '')
+        .split(/:(?=\d+$)/)
+      const isName = name === '*' || hostname === name || hostname.endsWith(`.${name}`)
+      return name !== '' && isName && (only === undefined || only === (port || '443'))
+    })
+}
+
 /** Whether an entry of `NO_PROXY` is a range of addresses, such as `10.0.0.0/8`. */
 export function isAddressRange(entry: string): boolean {
   return ipaddr.isValidCIDR(entry)

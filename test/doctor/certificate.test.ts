@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
-import { deadPort, listenAnywhere } from '../support/stub-upstream.ts'
+import { listenAnywhere } from '../support/stub-upstream.ts'
 import { diagnose } from './diagnose.ts'
 
 const PAM_TOKEN = {
@@ -72,28 +72,4 @@ test('a certificate that is accepted, and one that expires soon', async () => {
   ])
   const warning = 'warn: the certificate expires in 0 days'
   expect(await certificateChecks(env, 40 * HOUR_MS)).toEqual([warning, warning, warning])
-})
-
-test('a certificate of an unknown authority', async () => {
-  expect(await certificateChecks({})).toEqual([
-    'fail: the certificate is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
-    'fail: PAM does not answer (unreachable UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
-    'fail: the certificate of PUBLIC_URL is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
-  ])
-})
-
-test('a proxy removes Secure from cookies; HTTPS_PROXY does not lead to PUBLIC_URL, unless NO_PROXY has its host', async () => {
-  const env = {
-    PUBLIC_URL: origin,
-    UPSTREAM_CA_FILE: certificates.caFile,
-    HTTPS_PROXY: `http://127.0.0.1:${await deadPort()}`,
-  }
-  expect(await diagnose(env)).toMatchObject({
-    'public.reach': 'fail: PUBLIC_URL does not answer (unreachable ECONNREFUSED)',
-    'public.cookies': 'skipped: not possible without public.reach',
-  })
-  expect(await diagnose({ ...env, NO_PROXY: new URL(origin).hostname })).toMatchObject({
-    'public.reach': expect.stringMatching(/^ok: /),
-    'public.cookies': 'fail: the proxy changes the attributes of cookies: secure is missing',
-  })
 })

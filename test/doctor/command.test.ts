@@ -35,10 +35,10 @@ const Report = z.strictObject({
 
 /** Every check, in order. */
 const CHECKS = {
-  redis: 'reach database password version policy scripts scan write keys latency',
+  redis: 'reach database password version policy scripts scan write keys latency clock',
   authn: 'reach tls clock token language users pipeline forwarded_for device_token',
   pam: 'reach key team user key_expiry',
-  public: 'reach paths redis keepalive event_hook cookies headers bound_sessions applications',
+  public: 'reach configuration paths redis keepalive event_hook cookies headers bound_sessions applications',
   ops: 'closed',
 }
 const NAMES = Object.entries(CHECKS).flatMap(([group, names]) =>

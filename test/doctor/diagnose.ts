@@ -7,14 +7,23 @@ import { deadPort } from '../support/stub-upstream.ts'
 /** Long enough for a busy machine. */
 export const PATIENT = { checkMs: 60_000, totalMs: 120_000, closeMs: 1000, logMs: 0, slowMs: 100 }
 
-/**
- * Runs the doctor with this environment on top of one in which nothing is reachable. Returns
- * `status: detail` by name. Throws if a result contains a secret or the login.
- */
+/** As `diagnoseAll`, with `status: detail` by name. */
 export async function diagnose(
   env: Readonly<Record<string, string>>,
   options: DoctorOptions = {},
 ): Promise<Record<string, string>> {
+  const results = await diagnoseAll(env, options)
+  return Object.fromEntries(results.map(({ name, status, detail }) => [name, `${status}: ${detail}`]))
+}
+
+/**
+ * Runs the doctor with this environment on top of one in which nothing is reachable. Throws if a
+ * result contains a secret or the login.
+ */
+export async function diagnoseAll(
+  env: Readonly<Record<string, string>>,
+  options: DoctorOptions = {},
+): Promise<CheckResult[]> {
   const nothing = await deadPort()
   const all: Record<string, string> = {
     PUBLIC_URL: `http://localhost:${nothing}`,
@@ -33,7 +42,7 @@ export async function diagnose(
   ))
     if (secret.length > 7 && printed.includes(secret)) throw new Error('the doctor prints a secret')
   checkFixes(results)
-  return Object.fromEntries(results.map(({ name, status, detail }) => [name, `${status}: ${detail}`]))
+  return results
 }
 
 function checkFixes(results: readonly CheckResult[]): void {

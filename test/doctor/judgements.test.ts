@@ -1,18 +1,18 @@
 import { describe, expect, test } from '@jest/globals'
 import { judgeReach as judgeOrg, judgeToken } from '../../src/doctor/authn.ts'
-import { refusalOfProxy } from '../../src/doctor/calls.ts'
+import { refusalOfProxy } from '../../src/doctor/egress-proxy.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
+import { headerProblems } from '../../src/doctor/headers.ts'
 import { judgeKeepAlive } from '../../src/doctor/keep-alive.ts'
 import { judgeReach as judgePam } from '../../src/doctor/pam.ts'
 import { type AskedPath, expectedPaths, judgePaths, QUERY } from '../../src/doctor/paths.ts'
-import { headerProblems } from '../../src/doctor/public.ts'
 import { isOfOkta } from '../../src/doctor/reach.ts'
 import {
+  judgeKind,
   judgePassword,
   judgePolicy,
   judgeReach as judgeRedis,
   judgeSentinels,
-  judgeVersion,
   type SentinelAnswer,
 } from '../../src/doctor/redis.ts'
 import { judgeSharedStore } from '../../src/doctor/shared-store.ts'
@@ -112,6 +112,8 @@ describe('the paths that the proxy must pass', () => {
       ['/login/sessionCookieRedirect', undefined],
       ['/login/step-up/redirect', undefined],
       ['/sso/idps/doctor', undefined],
+      ['/api/v1/users/me', 'second factors'],
+      ['/api/v1/authn/introspect', 'steps of a sign-in'],
     ])
     const everything = {
       ...PAM,
@@ -128,6 +130,9 @@ describe('the paths that the proxy must pass', () => {
       ['/login/sessionCookieRedirect', 'SSO_REDIRECTS'],
       ['/login/step-up/redirect', 'STEP_UP'],
       ['/sso/idps/doctor', undefined],
+      ['/api/v1/users/me', 'second factors'],
+      ['/api/v1/authn/introspect', 'steps of a sign-in'],
+      ['/api/v1/pam/me', 'PAM_BASE_URL'],
       ['/hooks/org-events', 'EVENT_HOOK_SECRET'],
       ['/.well-known/gatehouse-jwks.json', 'JWT_AUDIENCES'],
     ])
@@ -319,14 +324,14 @@ describe('Redis', () => {
     expect(fixOf('redis+cluster://redis')).toMatch(/all slots.* announce/)
   })
 
-  test.each<[string, string, string]>([
+  test.each<[string, string, string | undefined]>([
     ['redis://redis', 'sentinel', 'fail: this is a Sentinel server, not Redis'],
     ['redis://redis', 'cluster', 'fail: this is a node of a cluster: other nodes have the other keys'],
-    ['redis+cluster://redis', 'cluster', 'ok: Redis 7.0'],
-    ['redis://redis', 'standalone', 'ok: Redis 7.0'],
+    ['redis+cluster://redis', 'cluster', undefined],
+    ['redis://redis', 'standalone', undefined],
   ])('%s leads to a server in the mode %s', (url, mode, finding) => {
     const info = `redis_version:7.0.15\r\nredis_mode:${mode}\r\n`
-    expect(said(judgeVersion([info], parseRedisUrl(url)))).toBe(finding)
+    expect(said(judgeKind([info], parseRedisUrl(url)))).toBe(finding)
   })
 
   const MB = 1_048_576

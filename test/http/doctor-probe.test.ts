@@ -2,10 +2,13 @@ import { describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import {
   answerProbes,
+  CONFIGURATION_NONCE,
+  configurationTags,
   createProbe,
   ERROR_NONCE,
   isProofOf,
   PROBE_HEADER,
+  RESPONSE_NONCE,
   STORE_NONCE,
   storedValue,
 } from '../../src/http/doctor-probe.ts'
@@ -38,8 +41,15 @@ async function ask(
   method = 'GET',
   path = PROBE_PATH,
   readKey: (nonce: string) => Promise<string | undefined> = neverRead,
+  more: Readonly<Record<string, string>> = {},
 ) {
-  const options = { signer: signer(), now: () => NOW, publicUrl: 'https://portal.example.com', readKey }
+  const options = {
+    signer: signer(),
+    now: () => NOW,
+    publicUrl: 'https://portal.example.com',
+    readKey,
+    configuration: { RETURN_TO: 'a' },
+  }
   const broker = keep(
     await serve({
       before: [answerProbes(options)],
@@ -47,7 +57,12 @@ async function ask(
       trusted: ['127.0.0.1/32', '10.0.0.0/8'],
     }),
   )
-  const headers = { [PROBE_HEADER]: probe, 'X-Forwarded-For': forwardedFor, Origin: 'https://doctor.invalid' }
+  const headers = {
+    [PROBE_HEADER]: probe,
+    'X-Forwarded-For': forwardedFor,
+    Origin: 'https://doctor.invalid',
+    ...more,
+  }
   return broker.ask({ method, path, headers, ...(method === 'POST' && { body: 'four' }) })
 }
 
@@ -112,6 +127,47 @@ describe('a probe that asks whether broker and doctor have the same Redis', () =
   })
 })
 
+test('the answer has the headers of browsers, their beginnings, and the names of Gatehouse’s cookies', async () => {
+  const { json } = await ask(probeAt(NOW), '198.51.100.7', 'GET', PROBE_PATH, neverRead, {
+    'User-Agent': 'x'.repeat(200),
+    'X-Gatehouse-Session': 'doctor',
+    Cookie: '__Host-gatehouse=secret-1; other=secret-2; __Host-Http-gatehouse-device=secret-3',
+  })
+  expect(json).toMatchObject({
+    headers: { 'User-Agent': 'x'.repeat(100), 'X-Gatehouse-Session': 'doctor' },
+    cookies: ['__Host-gatehouse', '__Host-Http-gatehouse-device'],
+    cookieBytes: 80,
+  })
+  expect(JSON.stringify(json)).not.toContain('secret')
+})
+
+describe('a probe that asks for more', () => {
+  const probeOf = (nonce: string) => createProbe({ nonce, waitMs: 0 }, { signer: signer(), now: () => NOW })
+
+  test('learns whether a value of the configuration is the same, and nothing else of it', async () => {
+    const { json } = await ask(probeOf(`${CONFIGURATION_NONCE}0123`), '198.51.100.7')
+    const { configuration } = Object(json)
+    expect(Object.keys(configuration)).toEqual(['RETURN_TO'])
+    expect(configurationTags('RETURN_TO', 'a', signer())).toEqual([configuration.RETURN_TO])
+    for (const [name, value, key] of [
+      ['RETURN_TO', 'b', 7],
+      ['STEP_UP', 'a', 7],
+      ['RETURN_TO', 'a', 8],
+    ] as const)
+      expect(configurationTags(name, value, signer(key))).not.toContain(configuration.RETURN_TO)
+    expect((await ask(probeAt(NOW), '198.51.100.7')).json).not.toHaveProperty('configuration')
+  })
+
+  test('gets a redirect to a host that never exists, and two cookies that no browser keeps', async () => {
+    const { headers } = await ask(probeOf(`${RESPONSE_NONCE}0123`), '198.51.100.7')
+    expect(headers.location).toMatch(/^https:\/\/doctor\.invalid\//)
+    expect(headers['set-cookie']).toEqual(
+      ['1', '2'].map((n) => expect.stringMatching(new RegExp(`^gatehouse-doctor-${n}=doctor; Max-Age=0;`))),
+    )
+    expect((await ask(probeAt(NOW), '198.51.100.7')).headers).not.toHaveProperty('location')
+  })
+})
+
 test.each([
   [`${ERROR_NONCE}0123`, 503, true],
   ['a-nonce', 302, false],
@@ -124,6 +180,7 @@ test.each([
       now: () => NOW,
       publicUrl: 'https://portal.example.com',
       readKey: neverRead,
+      configuration: {},
     }
     const broker = keep(
       await serve({
