@@ -87,6 +87,7 @@ export type IsTrustedProxy = (address: string) => boolean
  * the most expensive part.
  */
 export function createTrustedProxies(cidrs: readonly string[]): IsTrustedProxy {
+  if (cidrs.length === 0) return () => false
   const ranges = cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
   const cache = new LRUCache<string, boolean>({ max: MAX_CACHED_ADDRESSES })
   return (address) => {

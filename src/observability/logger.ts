@@ -48,7 +48,8 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const { level, metrics, now = Date.now, instanceId = uuid() } = options
   const stream = options.stream ?? new LogOutput((lines) => metrics?.logLinesLost.inc(lines))
-  const traceIds = new LRUCache<string, string>({ max: MAX_TRACES })
+  /** Only with tracing, as it takes its memory at once. */
+  let traceIds: LRUCache<string, string> | undefined
   let sequence = 0
 
   function toLine({ level, event, fields, error }: Entry): Line {
@@ -58,7 +59,7 @@ export function createLogger(options: LoggerOptions): Logger {
     addFields(line, fields, isAudit ? AUDIT_EVENTS[event].shape : LOG_FIELDS)
     if (error !== undefined) addError(line, error)
     if (isAudit) Object.assign(line, { audit: true, process: instanceId, sequence: ++sequence })
-    if (typeof fields.requestId === 'string') line.trace_id = traceIds.get(fields.requestId)
+    if (typeof fields.requestId === 'string') line.trace_id = traceIds?.get(fields.requestId)
     return line
   }
   const lines = winston.createLogger({
@@ -84,7 +85,10 @@ export function createLogger(options: LoggerOptions): Logger {
     info: logAt('info'),
     debug: logAt('debug'),
     audit: (event, fields) => write({ level: 'audit', event, fields }),
-    setTrace: (requestId, traceId) => void traceIds.set(requestId, traceId),
+    setTrace(requestId, traceId) {
+      traceIds ??= new LRUCache({ max: MAX_TRACES })
+      traceIds.set(requestId, traceId)
+    },
   }
 }
 

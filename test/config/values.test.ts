@@ -650,7 +650,11 @@ test('every problem is reported at once, also those between variables', () => {
 
 test('no problem contains the invalid value', () => {
   const mark = 'MARKEDvalue'
-  for (const { name, others } of CASES) {
+  /** Each variable once with the same others. */
+  const situations = new Map(
+    CASES.map(({ name, others }) => [JSON.stringify([name, others]), { name, others }]),
+  )
+  for (const { name, others } of situations.values()) {
     for (const value of [
       mark,
       `https://${mark}@${mark}`,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { askPort } from '../http/serve.ts'
+import { askPort } from '../support/ask-port.ts'
 import { codePoint } from '../support/code-point.ts'
 import { type MatrixVisitor, useMatrixHarness } from '../support/matrix-harness.ts'
 import { expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'

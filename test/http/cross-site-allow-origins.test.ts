@@ -3,7 +3,8 @@ import { createCrossSiteRules } from '../../src/http/cross-site.ts'
 import type { Route } from '../../src/http/route.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { serve, useKeeper } from './serve.ts'
+import { useKeeper } from '../support/keeper.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

@@ -7,7 +7,8 @@ import { setRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/route.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { handlerOf, serve, useKeeper } from './serve.ts'
+import { useKeeper } from '../support/keeper.ts'
+import { handlerOf, serve } from './serve.ts'
 
 const keep = useKeeper()
 

@@ -14,7 +14,8 @@ import {
 } from '../../src/http/doctor-probe.ts'
 import { getRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/route.ts'
-import { serve, useKeeper } from './serve.ts'
+import { useKeeper } from '../support/keeper.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

@@ -3,8 +3,9 @@ import { overloaded, storeUnavailable } from '../../src/errors.ts'
 import { getRequestContext, type RequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/route.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { until } from '../support/until.ts'
-import { serve, useKeeper } from './serve.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

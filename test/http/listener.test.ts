@@ -7,8 +7,10 @@ import { createListener, type ListenerOptions } from '../../src/http/listener.ts
 import type { Telemetry } from '../../src/http/request-context.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { askPort, rawExchange } from '../support/ask-port.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { until } from '../support/until.ts'
-import { askPort, PATIENCE, rawExchange, useKeeper } from './serve.ts'
+import { PATIENCE } from './serve.ts'
 
 const keep = useKeeper()
 

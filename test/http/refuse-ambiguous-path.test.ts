@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import { refuseAmbiguousPath } from '../../src/http/refuse-ambiguous-path.ts'
 import type { Route } from '../../src/http/route.ts'
-import { rawExchange, serve, useKeeper } from './serve.ts'
+import { rawExchange } from '../support/ask-port.ts'
+import { useKeeper } from '../support/keeper.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

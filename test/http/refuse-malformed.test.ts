@@ -3,8 +3,10 @@ import { connect } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
 import { bodyParser } from '../../src/http/body-parser.ts'
 import type { Route } from '../../src/http/route.ts'
+import { rawExchange } from '../support/ask-port.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { until } from '../support/until.ts'
-import { rawExchange, serve, useKeeper } from './serve.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

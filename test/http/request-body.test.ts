@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import { bodyParser } from '../../src/http/body-parser.ts'
 import type { Route } from '../../src/http/route.ts'
-import { type Ask, serve, useKeeper } from './serve.ts'
+import type { Ask } from '../support/ask-port.ts'
+import { useKeeper } from '../support/keeper.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

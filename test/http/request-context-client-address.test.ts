@@ -7,7 +7,8 @@ import { beginRequest } from '../../src/http/begin-request.ts'
 import { createTrustedProxies, getRequestContext, networksForLimits } from '../../src/http/request-context.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { serve, useKeeper } from './serve.ts'
+import { useKeeper } from '../support/keeper.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 
@@ -22,9 +23,19 @@ function requestFrom(socketAddress: string | undefined, forwardedFor?: string): 
 
 const telemetry = { ...collectLog(), metrics: createMetrics() }
 
+const beginners = new Map<string, ReturnType<typeof beginRequest>>()
+
+/** The middleware that trusts these proxies, the same for each request. */
+function beginWith(trusted: string[]) {
+  const name = trusted.join()
+  const begin = beginners.get(name) ?? beginRequest(createTrustedProxies(trusted), telemetry)
+  beginners.set(name, begin)
+  return begin
+}
+
 function found(socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) {
   const req = requestFrom(socketAddress, header) as Request
-  const begin = beginRequest(createTrustedProxies(trusted), telemetry)
+  const begin = beginWith(trusted)
   begin(req, new ServerResponse(req) as Response, () => {})
   const { address, addressProblem } = getRequestContext(req)
   return { address, ...(addressProblem && { addressProblem }) }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import { getRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/route.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { until } from '../support/until.ts'
-import { serve, useKeeper } from './serve.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

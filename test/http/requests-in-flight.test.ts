@@ -3,8 +3,10 @@ import { parseBody } from '../../src/http/body-parser.ts'
 import { createInFlightLimit } from '../../src/http/requests-in-flight.ts'
 import type { Route } from '../../src/http/route.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import type { Ask } from '../support/ask-port.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { until } from '../support/until.ts'
-import { type Ask, handlerOf, serve, useKeeper } from './serve.ts'
+import { handlerOf, serve } from './serve.ts'
 
 const keep = useKeeper()
 

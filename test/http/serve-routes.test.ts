@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import { parseQuery } from '../../src/http/query.ts'
 import type { Route } from '../../src/http/route.ts'
-import { serve, useKeeper } from './serve.ts'
+import { useKeeper } from '../support/keeper.ts'
+import { serve } from './serve.ts'
 
 const keep = useKeeper()
 

@@ -1,6 +1,4 @@
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
-import { connect } from 'node:net'
-import { afterEach } from '@jest/globals'
+import { Agent } from 'node:http'
 import type { Express, RequestHandler } from 'express'
 import { beginRequest } from '../../src/http/begin-request.ts'
 import { type Guard, guarded } from '../../src/http/compose-guards.ts'
@@ -11,24 +9,7 @@ import type { Route } from '../../src/http/route.ts'
 import { createExpress, serveRoutes } from '../../src/http/serve-routes.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { type CollectedLog, collectLog } from '../observability/collect-log.ts'
-import { TIMEOUT_MS } from '../support/until.ts'
-
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  /** The parsed body; undefined if it is not JSON. */
-  readonly json: unknown
-}
-
-export interface Ask {
-  readonly method?: string
-  readonly path?: string
-  readonly headers?: OutgoingHttpHeaders
-  readonly body?: string | Buffer
-  /** Sends the body chunked. */
-  readonly chunked?: boolean
-}
+import { type Ask, askPort, rawExchange } from '../support/ask-port.ts'
 
 export interface ServeParts {
   readonly before?: readonly RequestHandler[]
@@ -95,70 +76,14 @@ export async function listenFor(
 ) {
   const listener = createListener(app, { ...PATIENCE, ...patience }, telemetry)
   const port = await listener.listen(0, '127.0.0.1')
+  const agent = new Agent({ keepAlive: true })
   return {
     port,
-    ask: (ask: Ask = {}) => askPort(port, ask),
+    ask: (ask: Ask = {}) => askPort(port, ask, agent),
     raw: (text: string | Buffer) => rawExchange(port, text),
-    close: () => listener.drain(0),
-  }
-}
-
-export function askPort(port: number, { method = 'GET', path = '/', headers = {}, body, chunked }: Ask) {
-  return new Promise<Answer>((resolve, reject) => {
-    const req = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (res) => {
-      const chunks: Buffer[] = []
-      res.on('data', (chunk: Buffer) => chunks.push(chunk))
-      res.on('error', reject)
-      res.on('end', () => {
-        const text = Buffer.concat(chunks).toString()
-        resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json: jsonOf(text) })
-      })
-    })
-    req.on('error', reject)
-    req.setTimeout(TIMEOUT_MS, () => req.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)))
-    if (body !== undefined && chunked !== true) req.setHeader('Content-Length', Buffer.byteLength(body))
-    if (body !== undefined) req.write(body)
-    req.end()
-  })
-}
-
-/** Sends bytes and returns the data that arrives until the server closes the connection. */
-export function rawExchange(port: number, text: string | Buffer): Promise<string> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    const socket = connect(port, '127.0.0.1', () => socket.write(text))
-    socket.setTimeout(TIMEOUT_MS, () => socket.destroy()) // for a server that never closes it
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-    socket.on('error', () => undefined)
-    socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
-  })
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // not JSON
-  }
-}
-
-/** Returns a function that has a server closed after the test. */
-export function useKeeper() {
-  const { keep, closeAll } = keeper()
-  afterEach(closeAll)
-  return keep
-}
-
-/** Collects servers that must be closed after each test. */
-export function keeper() {
-  const kept: (() => Promise<unknown> | unknown)[] = []
-  return {
-    keep<Thing extends { close(): Promise<unknown> | unknown }>(thing: Thing): Thing {
-      kept.push(() => thing.close())
-      return thing
-    },
-    async closeAll() {
-      for (const close of kept.splice(0).reverse()) await close()
+    async close() {
+      agent.destroy()
+      await listener.drain(0)
     },
   }
 }

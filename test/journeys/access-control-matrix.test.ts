@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
 import type { Route } from '../../src/http/route.ts'
-import type { Answer } from '../http/serve.ts'
 import { anyAppOptions } from '../support/app-options.ts'
+import type { Answer } from '../support/ask-port.ts'
 import {
   APP_TOKEN,
   type Asked,

@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { createProbe, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
-import { type Answer, askPort } from '../http/serve.ts'
+import { type Answer, askPort } from '../support/ask-port.ts'
 import { type Gatehouse, startGatehouse, TEST_KEY } from '../support/gatehouse.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import type { Answer } from '../http/serve.ts'
+import type { Answer } from '../support/ask-port.ts'
 import { openBoundVisitor } from '../support/bound-visitor.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { askPort } from '../http/serve.ts'
+import { askPort } from '../support/ask-port.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import { AMELIA, PASSWORD, PRIYA, TOMAS, useHarness } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { askPort } from '../http/serve.ts'
+import { askPort } from '../support/ask-port.ts'
 import { useHarness } from '../support/harness.ts'
 
 /** Response headers, cookies and methods of the whole app that belong to no single route. */

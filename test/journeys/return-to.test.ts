@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { Answer } from '../http/serve.ts'
 import { createBrowserKey } from '../session/browser-key.ts'
+import type { Answer } from '../support/ask-port.ts'
 import type { Browser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'

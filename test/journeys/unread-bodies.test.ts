@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { rawExchange } from '../http/serve.ts'
+import { rawExchange } from '../support/ask-port.ts'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
 
 /**

@@ -4,9 +4,10 @@ import { createSigner } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import { OPS_LIMITS } from '../../src/ops/admin-routes.ts'
 import { createOps } from '../../src/ops.ts'
-import { listenFor, useKeeper } from '../http/serve.ts'
+import { listenFor } from '../http/serve.ts'
 import { GRANT } from '../session/grant.ts'
 import { type HarnessOptions, openSession, startSessionHarness } from '../session/session-harness.ts'
+import { useKeeper } from '../support/keeper.ts'
 
 const keep = useKeeper()
 

@@ -6,8 +6,8 @@ import { type ApplyOrgEventsOptions, createApplyOrgEvents } from '../../src/org-
 import type { OrgEvent } from '../../src/org-events/org-events.ts'
 import { createRevocationTimes } from '../../src/revocation/revocation-times.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
-import { keeper } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { keeper } from '../support/keeper.ts'
 import { until } from '../support/until.ts'
 
 const { keep, closeAll } = keeper()

@@ -8,8 +8,9 @@ import type { ApplyOrgEvents } from '../../src/org-events/apply-org-events.ts'
 import { createOrgEventRoutes, EVENT_HOOK_LIMITS } from '../../src/org-events/org-event-routes.ts'
 import type { OrgEvent } from '../../src/org-events/org-events.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
-import { keeper, serve } from '../http/serve.ts'
+import { serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { keeper } from '../support/keeper.ts'
 import { delivery, orgEvent, userTarget } from '../support/org-event.ts'
 
 const { keep, closeAll } = keeper()

@@ -7,9 +7,9 @@ import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 import type { UpstreamResponse } from '../../src/upstream/http-api.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
-import { keeper } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { GRANT, START } from '../session/grant.ts'
+import { keeper } from '../support/keeper.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

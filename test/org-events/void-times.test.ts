@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals'
 import type { Request } from 'express'
-import { keeper } from '../http/serve.ts'
 import { GRANT } from '../session/grant.ts'
 import { startSessionHarness } from '../session/session-harness.ts'
+import { keeper } from '../support/keeper.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

@@ -8,13 +8,12 @@ import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createPam, type PamOptions } from '../../src/pam/create-pam.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
-import { openStore } from '../../src/store/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createHttpApi } from '../../src/upstream/http-api.ts'
 import { serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { checkAnswer } from '../support/api-contract.ts'
-import { until } from '../support/until.ts'
+import { headersOf } from '../support/ask-port.ts'
 
 /** The PAM module on its own listener, with a real HTTP upstream. */
 export interface PamBroker {
@@ -129,23 +128,20 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     collected,
     metrics,
   })
-  const origin = `http://127.0.0.1:${served.port}`
-
   return {
     metrics,
     received: () => received,
     async get(path, { login = LOGIN, method = 'GET', headers = {} } = {}) {
-      const response = await fetch(new URL(path, origin), {
+      const { pathname, search } = new URL(path, 'http://localhost')
+      const answer = await served.ask({
         method,
+        path: pathname + search,
         headers: { 'x-test-login': encodeURIComponent(login), ...headers },
       })
-      const text = await response.text()
-      const contentType = response.headers.get('content-type') ?? undefined
-      if (method === 'GET') {
-        const { pathname } = new URL(path, origin)
-        checkAnswer(method, pathname, { status: response.status, contentType, bytes: Buffer.from(text) })
-      }
-      return { status: response.status, headers: response.headers, text, body: asObject(text) }
+      const { status, text } = answer
+      const contentType = answer.headers['content-type']
+      if (method === 'GET') checkAnswer(method, pathname, { status, contentType, bytes: Buffer.from(text) })
+      return { status, headers: headersOf(answer), text, body: asObject(text) }
     },
     readAccess: pam.readAccess,
     refetch: pam.refetch,
@@ -156,21 +152,6 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       await api.close()
     },
   }
-}
-
-/**
- * A store that is connected to Redis. With long timeouts, it is slow on a busy machine but not out
- * of reach.
- */
-export async function connectStore(url: string): Promise<Store> {
-  const store = openStore({ url, connectTimeoutMs: 60_000, commandTimeoutMs: 60_000 })
-  const isConnected = () =>
-    store.ping().then(
-      () => true,
-      () => false,
-    )
-  await until(isConnected, { what: 'a connection' })
-  return store
 }
 
 /** A store whose connection can be lost. `entries` are its raw contents. */

@@ -2,15 +2,8 @@ import type { Store } from '../../src/store/store.ts'
 import { useFreshFixture } from '../support/fixture.ts'
 import type { PamServer } from '../support/pam-server.ts'
 import { START, startPamServer } from '../support/pam-server.ts'
-import type { RedisServer } from '../support/redis-server.ts'
 import { type StubListener, type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
-import {
-  connectStore,
-  createUnreliableStore,
-  type PamBroker,
-  type PamBrokerOptions,
-  startPamBroker,
-} from './pam-broker.ts'
+import { createUnreliableStore, type PamBroker, type PamBrokerOptions, startPamBroker } from './pam-broker.ts'
 
 /** The sandbox and brokers with one store and one clock, which only `advance` moves. */
 export interface PamHarness {
@@ -24,8 +17,8 @@ export interface PamHarness {
   /** Starts another upstream, such as one that must not be called. */
   stub(listener: StubListener): Promise<StubUpstream>
   replica(changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
-  /** A replica with its own connection to this Redis. */
-  replicaOn(redis: RedisServer, changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
+  /** A replica with a store of its own, which the harness closes. */
+  replicaOn(store: Store, changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
   close(): Promise<void>
 }
 
@@ -95,8 +88,7 @@ export async function startPamHarness({
       return stub
     },
     replica,
-    async replicaOn(redis, changes) {
-      const store = await connectStore(redis.url)
+    replicaOn(store, changes) {
       stores.push(store)
       return replica({ ...changes, store })
     },

@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { REFRESH_LIMIT } from '../../src/session/bound-session-routes.ts'
 import { BOUND_SESSION_PATH } from '../../src/session/bound-sessions.ts'
-import { type Answer, useKeeper } from '../http/serve.ts'
+import type { Answer } from '../support/ask-port.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { until } from '../support/until.ts'
 import { type BrowserKey, type ChangedProof, createBrowserKey } from './browser-key.ts'
 import { GRANT } from './grant.ts'
@@ -17,7 +18,7 @@ const GRACE_MS = 30_000
 const OTHER_KEY = Buffer.alloc(32, 2)
 
 const keep = useKeeper()
-const [KEY, THIEF] = [createBrowserKey(), createBrowserKey()]
+const [KEY, THIEF, RSA] = [createBrowserKey(), createBrowserKey(), createBrowserKey('RS256')]
 
 async function signedIn(options: HarnessOptions = {}) {
   const harness = keep(await startSessionHarness({ bindsSessions: true, ...options }))
@@ -108,9 +109,8 @@ describe('a registration', () => {
   })
 
   // shows: V3.3.1, V3.3.3, V3.3.4
-  test.each(['ES256', 'RS256'] as const)('with %s binds the session', async (alg) => {
+  test.each([KEY, RSA])('with $alg binds the session', async (key) => {
     const browser = await signedIn()
-    const key = createBrowserKey(alg)
     const { status, json, headers } = await browser.register(key, browser.challenge)
     expect([status, json]).toEqual([
       200,

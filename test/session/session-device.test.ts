@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { useKeeper } from '../http/serve.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { GRANT } from './grant.ts'
 import { DEVICE_HEADER, FIRST_KEY, startSessionHarness } from './session-harness.ts'
 

@@ -8,8 +8,9 @@ import {
   type SessionRoutesOptions,
 } from '../../src/session/session-routes.ts'
 import { formatTimes } from '../../src/session/session-times.ts'
-import { serve, useKeeper } from '../http/serve.ts'
+import { serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { START, sessionWith } from './grant.ts'
 
 /** The routes alone: sessions are what the test says. */

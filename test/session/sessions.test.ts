@@ -4,7 +4,7 @@ import { v4 as uuid } from 'uuid'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
-import { useKeeper } from '../http/serve.ts'
+import { useKeeper } from '../support/keeper.ts'
 import { GRANT, START } from './grant.ts'
 import {
   ABSOLUTE_MS,

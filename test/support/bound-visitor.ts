@@ -1,5 +1,5 @@
-import { type Answer, askPort } from '../http/serve.ts'
 import { type BrowserKey, createBrowserKey } from '../session/browser-key.ts'
+import { type Answer, askPort } from './ask-port.ts'
 
 /** A browser with a key, whose page is on an https origin. The broker listens on localhost. */
 export interface BoundVisitor {

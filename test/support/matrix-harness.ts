@@ -1,6 +1,6 @@
 import { createSigner } from '../../src/crypto/keys.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
-import { type Answer, askPort } from '../http/serve.ts'
+import { type Answer, askPort } from './ask-port.ts'
 import { useFixture } from './fixture.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'
 import { generousLimits } from './generous-limits.ts'

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { Agent } from 'node:http'
 import { createFaults, type Faults } from 'gatehouse-sandbox/faults'
 import { listen } from 'gatehouse-sandbox/listen'
 import type { PamControl } from 'gatehouse-sandbox/pam/pam-control'
 import { createPamSandbox } from 'gatehouse-sandbox/pam/pam-sandbox'
 import { createRequestLog, type RequestLog } from 'gatehouse-sandbox/request-log'
+import { askPort, headersOf } from './ask-port.ts'
 import { useFixture } from './fixture.ts'
 
 export const TEAM = '/v1/teams/example-team'
@@ -62,24 +64,30 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
   const faults = createFaults()
   const { app, control } = createPamSandbox({ config: sandboxConfig(changes), now, faults, requestLog })
   const { url: origin, close } = await listen(app, { port: 0, host: '127.0.0.1' })
+  const agent = new Agent({ keepAlive: true })
 
   async function send(
     method: string,
     path: string,
     { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {},
   ): Promise<Answer> {
-    const response = await fetch(new URL(path, origin), {
-      method,
-      redirect: 'manual',
-      headers: {
-        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        ...headers,
+    const { port, pathname, search } = new URL(path, origin)
+    const answer = await askPort(
+      Number(port),
+      {
+        method,
+        path: pathname + search,
+        headers: {
+          ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    return { status: response.status, headers: response.headers, body: asObject(text), text }
+      agent,
+    )
+    const { status, text } = answer
+    return { status, headers: headersOf(answer), body: asObject(text), text }
   }
 
   return {
@@ -97,7 +105,10 @@ export async function startPamServer(changes: Record<string, unknown> = {}): Pro
       if (typeof answer.body.bearer_token !== 'string') throw new Error(`no token: ${answer.text}`)
       return answer.body.bearer_token
     },
-    close,
+    async close() {
+      agent.destroy()
+      await close()
+    },
   }
 }
 

@@ -1,5 +1,5 @@
 import { CookieJar } from 'tough-cookie'
-import { type Answer, askPort } from '../http/serve.ts'
+import { type Answer, askPort } from './ask-port.ts'
 import type { Gatehouse } from './gatehouse.ts'
 
 /** A request to a host of the site, as its proxy passes it on. */

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { HttpApi, HttpApiOptions } from '../../src/upstream/http-api.ts'
 import type { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
-import { keeper } from '../http/serve.ts'
+import { keeper } from '../support/keeper.ts'
 import {
   deadPort,
   type StubListener,

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { Agent } from 'node:http'
 import { expect } from '@jest/globals'
+import { askPort, headersOf } from 'gatehouse-test-support/ask-port'
 import { useFixture } from 'gatehouse-test-support/fixture'
 import { createSandbox, type Sandbox } from '../../src/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../../src/sandbox-config.ts'
@@ -54,16 +56,22 @@ export async function startSandbox(change: (config: SandboxConfig) => void = () 
   let clock = START
   const sandbox = createSandbox({ config, now: () => clock, random: randomBytes })
   const { authnUrl: url, close } = await sandbox.listen()
+  const agent = new Agent({ keepAlive: true })
   const trusted = () => ({ authorization: `SSWS ${sandbox.apiToken}` })
 
   async function post(path: string, body: unknown, headers: Record<string, string> = trusted()) {
-    const response = await fetch(path.startsWith('http') ? path : url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-      redirect: 'manual',
-    })
-    return answerOf(response)
+    const { port, pathname, search } = new URL(path, url)
+    const answer = await askPort(
+      Number(port),
+      {
+        method: 'POST',
+        path: pathname + search,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      },
+      agent,
+    )
+    return answerWith(answer.status, headersOf(answer), JSON.parse(answer.text))
   }
 
   return {
@@ -83,13 +91,20 @@ export async function startSandbox(change: (config: SandboxConfig) => void = () 
       if (typeof href !== 'string') throw new Error(`no link ${link} in ${JSON.stringify(answer.body)}`)
       return post(href + query, { stateToken: answer.body.stateToken, ...body })
     },
-    close,
+    async close() {
+      agent.destroy()
+      await close()
+    },
   }
 }
 
 export async function answerOf(response: Response): Promise<Answer> {
-  const body = (await response.json()) as Json
-  return { status: response.status, headers: response.headers, body, at: (path) => memberAt(body, path) }
+  return answerWith(response.status, response.headers, await response.json())
+}
+
+function answerWith(status: number, headers: Headers, json: unknown): Answer {
+  const body = json as Json
+  return { status, headers, body, at: (path) => memberAt(body, path) }
 }
 
 /**

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createDeviceCookie } from '../../../src/authn/browser/client.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
-import { keeper, serve } from '../../http/serve.ts'
+import { serve } from '../../http/serve.ts'
+import { keeper } from '../../support/keeper.ts'
 import { restartable } from '../../support/restartable.ts'
 
 const { keep, closeAll } = keeper()

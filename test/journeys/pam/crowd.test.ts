@@ -4,9 +4,10 @@ import { createFaults } from 'gatehouse-sandbox/faults'
 import { listen } from 'gatehouse-sandbox/listen'
 import { createPamSandbox } from 'gatehouse-sandbox/pam/pam-sandbox'
 import { createRequestLog } from 'gatehouse-sandbox/request-log'
-import { connectStore, type PamBroker, startPamBroker } from '../../pam/pam-broker.ts'
+import { type PamBroker, startPamBroker } from '../../pam/pam-broker.ts'
 import { sandboxConfig } from '../../support/pam-server.ts'
 import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { connectStore } from './connect-store.ts'
 
 /** In real time, because Redis ends the shared pause by its own clock. */
 const USERS = Array.from({ length: 120 }, (_, n) => `user-${n}@example.com`)

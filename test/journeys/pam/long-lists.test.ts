@@ -4,6 +4,7 @@ import { type BrokerAnswer, LOGIN, type PamBroker } from '../../pam/pam-broker.t
 import { usePamHarness } from '../../pam/pam-harness.ts'
 import { useRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
+import { connectStore } from './connect-store.ts'
 
 /**
  * Two replicas on one Redis, and a team whose list has more pages than one rate-limit period
@@ -18,7 +19,8 @@ const redis = useRedis()
 let replicas: PamBroker[]
 const harness = usePamHarness(async ({ pam: { control }, replicaOn }) => {
   await redis.client().flushall()
-  replicas = [await replicaOn(redis), await replicaOn(redis)]
+  replicas = []
+  for (let n = 0; n < 2; n++) replicas.push(await replicaOn(await connectStore(redis.url)))
   control.setPageSize(PAGE_SIZE)
   const living = control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
   control.generateGroups(PAGES * PAGE_SIZE - living)

@@ -4,6 +4,7 @@ import { startTimer } from '../../../src/upstream/timer.ts'
 import { KEY, type PamBroker } from '../../pam/pam-broker.ts'
 import { usePamHarness } from '../../pam/pam-harness.ts'
 import { useRedis } from '../../support/redis-server.ts'
+import { connectStore } from './connect-store.ts'
 
 /** Replicas with their own connections to one real Redis. */
 const REPLICAS = 8
@@ -18,7 +19,7 @@ const harness = usePamHarness(
   async ({ pam, replicaOn }) => {
     await redis.client().flushall()
     brokers = []
-    for (let n = 0; n < REPLICAS; n++) brokers.push(await replicaOn(redis, PATIENT))
+    for (let n = 0; n < REPLICAS; n++) brokers.push(await replicaOn(await connectStore(redis.url), PATIENT))
     for (const login of USERS) pam.control.setUserGroups(login, ['Everyone', 'Security'])
   },
   // the Redis is real, and so are the leases of its locks, which a timer renews

@@ -3,8 +3,8 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createPamDeps } from '../../../src/pam/upstream/pam-deps.ts'
 import { createRateLimit } from '../../../src/pam/upstream/rate-limit.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
-import { useKeeper } from '../../http/serve.ts'
 import { collectLog } from '../../observability/collect-log.ts'
+import { useKeeper } from '../../support/keeper.ts'
 import { TUNABLES } from '../pam-broker.ts'
 
 const keep = useKeeper()
