@@ -22,18 +22,24 @@ import { PUBLIC_TLS, UPSTREAM_TLS } from './tls.ts'
  */
 export const CONFIGURATION_FAULTS = { configuration: CONFIGURATION }
 
-export const PORTAL_FAULTS = {
-  'public-url': PUBLIC_URL,
+export const PROXY_FAULTS = {
   'proxy-headers': PROXY_HEADERS,
   'proxy-paths': PROXY_PATHS,
   nginx: NGINX,
-  'cookies-and-caching': COOKIES_AND_CACHING,
+}
+
+export const PUBLIC_URL_FAULTS = {
+  'public-url': PUBLIC_URL,
   'public-tls': PUBLIC_TLS,
+  ops: OPS,
+}
+
+export const PORTAL_FAULTS = {
+  'cookies-and-caching': COOKIES_AND_CACHING,
   'device-bound': DEVICE_BOUND,
   'event-hooks': EVENT_HOOKS,
   'other-hosts': OTHER_HOSTS,
   replicas: REPLICAS,
-  ops: OPS,
 }
 
 export const SERVICES_FAULTS = {

@@ -1,20 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import type { CheckResult } from '../../../src/doctor/check.ts'
 import { freePort } from '../../support/gatehouse.ts'
 import { PORTAL_FAULTS } from './all-faults.ts'
-import { said, testFaults } from './fault.ts'
-import { add, CLIENT, type Portal, type PortalCause, startPortal, write } from './portal.ts'
+import { said } from './fault.ts'
+import { add, CLIENT, type PortalCause, write } from './portal.ts'
+import { testPortalFaults, usePortal } from './use-portal.ts'
 
-let portal: Portal
-let healthy: CheckResult[] = []
-let log = ''
-beforeAll(async () => {
-  portal = await startPortal()
-  healthy = await portal.diagnose()
-  log = portal.gatehouse.logText()
-})
-afterAll(() => portal.stop())
+const around = usePortal()
 
 const notOk = (results: readonly CheckResult[]) =>
   results
@@ -29,6 +22,7 @@ const NOT_CHECKED = [
 ]
 
 test('without a fault, all is well; nothing fails in the broker, and nothing is left in Redis', async () => {
+  const { portal, healthy, log } = around()
   expect(notOk(healthy)).toEqual(NOT_CHECKED)
   expect(log).not.toContain('dependency_failed')
   expect(await portal.redis.client().keys('gatehouse:doctor:*')).toEqual([])
@@ -101,11 +95,7 @@ test.each<[string, PortalCause]>([
     { env: { HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: 'localhost' } },
   ],
 ])('no false alarm: %s', async (_, cause) => {
-  expect(notOk(await portal.diagnose(cause))).toEqual(NOT_CHECKED)
+  expect(notOk(await around().portal.diagnose(cause))).toEqual(NOT_CHECKED)
 })
 
-testFaults(
-  PORTAL_FAULTS,
-  (cause) => portal.diagnose(cause),
-  () => healthy,
-)
+testPortalFaults(PORTAL_FAULTS, around)

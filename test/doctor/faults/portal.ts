@@ -167,7 +167,8 @@ async function openProxy(port: number, { certFile, keyFile }: Certificates, brok
           headers: Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined)),
         },
         (answered) => {
-          if (rewrites.replace?.(answered, res)) return void answered.resume()
+          // a proxy that did not wait has answered already
+          if (res.headersSent || rewrites.replace?.(answered, res)) return void answered.resume()
           res.writeHead(
             answered.statusCode ?? 502,
             rewrites.response?.(answered.headers, url) ?? answered.headers,

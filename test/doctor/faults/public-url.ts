@@ -15,7 +15,6 @@ const cutAfterOneSecond: Rewrites = {
     setTimeout(() => res.headersSent || res.writeHead(504).end(), 1000).unref()
     return false
   },
-  replace: (_answer, res) => res.headersSent,
 }
 
 /** Whether PUBLIC_URL leads to the broker, and what the proxy does to requests as such. */
