@@ -12,8 +12,8 @@ import { sendJson } from './send-json.ts'
  *
  * A reader of a proxy's log can repeat a probe. So the answer is never a success, and
  * `/forward-auth` has none: a proxy that asks it with its client's headers admits the client on a
- * 200. The answer is a redirect without a target, because proxies replace the pages of errors, and
- * some add headers to other answers only.
+ * 200. The answer is a redirect, because proxies replace the pages of errors, and some add headers
+ * to other answers only. It has no target, or with `RESPONSE_NONCE` one that never exists.
  */
 export const PROBE_HEADER = 'x-gatehouse-doctor'
 
