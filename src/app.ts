@@ -11,7 +11,7 @@ import type { HandOver } from './forward-auth/hand-over.ts'
 import { createHandOverRoutes } from './forward-auth/hand-over-routes.ts'
 import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { parseBody } from './http/body-parser.ts'
-import { type GuardRow, guarded, guardsOf } from './http/compose-guards.ts'
+import { composed, type GuardRow, guarded, guardsOf } from './http/compose-guards.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
@@ -130,11 +130,11 @@ export function createApp(options: AppOptions): Express {
 
   const app = createExpress()
   app.set('query parser', parseQuery)
-  app.use(...guardsIn(U, 'first'))
+  app.use(composed(guardsIn(U, 'first')))
   for (const { path, handle } of routesOfKinds(F))
     app.route(path).all(guarded(guardsIn(F, 'paths', 'route'), handle))
   addRoutes(app, routesOfKinds(B, K), (route) => guardsIn(kindOf(route), 'paths', 'route'))
-  app.use(...guardsIn(U, 'paths'))
+  app.use(composed(guardsIn(U, 'paths')))
   serveRoutes(app, routesOfKinds(O, I, R, S, W, D, X, H), (route) => guardsIn(kindOf(route), 'route'))
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'unexpected_error' }))
   return app

@@ -21,11 +21,17 @@ export function guardsOf<Column extends string>(rows: readonly GuardRow<Column>[
 }
 
 /**
- * One handler that runs the guards in their order, and then `handle`. A layer of Express for each
- * would cost more.
+ * One guard that runs the guards in their order, and then `next`. A layer of Express for each would
+ * cost more.
  */
+export function composed(guards: readonly Guard[]): Guard {
+  return guards.reduceRight<Guard>(
+    (rest, guard) => (req, res, next) => guard(req, res, () => rest(req, res, next)),
+    (_req, _res, next) => next(),
+  )
+}
+
+/** The guards in their order, and then `handle`. */
 export function guarded(guards: readonly Guard[], handle: (req: Request, res: Response) => unknown): Guard {
-  return guards.reduceRight<Guard>((rest, guard) => {
-    return (req, res, next) => guard(req, res, () => rest(req, res, next))
-  }, handle)
+  return composed([...guards, handle])
 }

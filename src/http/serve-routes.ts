@@ -34,15 +34,17 @@ export function addRoutes(
 ): void {
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths.toSorted((a, b) => Number(a.includes(':')) - Number(b.includes(':')))) {
-    const ofPath = routes.filter((route) => route.path === path)
-    const methods = ofPath.flatMap(({ method, withoutHead }) =>
-      method === 'GET' && !withoutHead ? ['GET', 'HEAD'] : [method],
-    )
-    const served = app.route(path).all(function checkMethod(req, _res, next) {
-      next(methods.includes(req.method) ? undefined : wrongMethod(methods.join(', ')))
+    const byMethod = new Map<string, Guard>()
+    for (const route of routes.filter((one) => one.path === path)) {
+      const handle = guarded(guardsFor(route), route.handle)
+      byMethod.set(route.method, handle)
+      if (route.method === 'GET' && !route.withoutHead) byMethod.set('HEAD', handle)
+    }
+    const allow = [...byMethod.keys()].join(', ')
+    app.route(path).all((req, res, next) => {
+      const handle = byMethod.get(req.method)
+      if (handle === undefined) throw wrongMethod(allow)
+      return handle(req, res, next)
     })
-    for (const route of ofPath) served[VERBS[route.method]](guarded(guardsFor(route), route.handle))
   }
 }
-
-const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
