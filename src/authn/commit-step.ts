@@ -2,7 +2,7 @@ import { stepInProgress } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { RevocationTimes } from '../revocation/revocation-times.ts'
 import type { UserKeys } from '../revocation/user-keys.ts'
-import type { DeviceBinding, SessionOpening } from '../session/open-session.ts'
+import type { SessionOpening, TakenDevice } from '../session/open-session.ts'
 import type { IdentifiedSession } from '../session/session.ts'
 import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
 import type { Store } from '../store/store.ts'
@@ -82,7 +82,7 @@ async function undoAll(undo: readonly Undo[], { log }: Pick<CommitDeps, 'log'>):
 interface Written {
   /** Of the index of the user's sessions. */
   readonly entries: number
-  readonly binding: DeviceBinding | undefined
+  readonly device: TakenDevice | undefined
   /** All sessions of the user ended while the step ran. */
   readonly isEnded: boolean
 }
@@ -101,20 +101,20 @@ async function writeAll(
   // requests must find the session as soon as another replica shares the result
   if (!store.preservesWriteOrder) await writing
   const transaction = writeTransaction(decision, step, undo, deps)
-  const binding =
+  const taking =
     opened &&
-    opening.bindDevice(opened).then((bound) => {
-      undo.push(() => opening.undoBindDevice(bound))
-      return bound
+    opening.takeDevice(opened).then((taken) => {
+      undo.push(() => opening.undoTakeDevice(taken))
+      return taken
     })
   const committing = commitLock(decision, step, undo, deps)
   leaveUserIndex(decision, step, undo, deps)
   const offering = addOffers(decision, step, client, deps)
   // last: if all sessions of the user end after this read, that finds what was written before it
   const reading = store.preservesWriteOrder ? isEndedMeanwhile(decision, deps) : Promise.resolve(false)
-  const [entries, bound, , isCommitted, , isEnded] = await allSettledOrThrow(
+  const [entries, device, , isCommitted, , isEnded] = await allSettledOrThrow(
     Promise.resolve(writing),
-    Promise.resolve(binding),
+    Promise.resolve(taking),
     transaction,
     committing,
     offering,
@@ -122,7 +122,7 @@ async function writeAll(
   )
   if (!isCommitted) throw stepInProgress()
   const endsLater = !store.preservesWriteOrder && (await isEndedMeanwhile(decision, deps))
-  return { entries: entries ?? 0, binding: bound, isEnded: isEnded || endsLater }
+  return { entries: entries ?? 0, device, isEnded: isEnded || endsLater }
 }
 
 /** Whether all sessions of the user ended although no stored record named the user. */
@@ -238,13 +238,13 @@ async function addOffers(
 async function replaceSessions(
   { opens }: Decision,
   opened: IdentifiedSession,
-  { entries, binding }: Written,
+  { entries, device }: Written,
   client: Client,
   { opening, audit }: Pick<CommitDeps, 'opening' | 'audit'>,
 ): Promise<void> {
   const { userId, login } = opened.session
-  if (binding !== undefined)
-    await opening.replace(opened, binding, client.sessionId, opens?.mayReplaceOtherUser === true)
+  if (device !== undefined)
+    await opening.replace(opened, device, client.sessionId, opens?.mayReplaceOtherUser === true)
   const count = await opening.evict(opened, entries)
   if (count > 0) audit.sessionsRevoked({ userId, count, reason: 'evicted' }, login, client)
   audit.succeeded(opened.session, client)

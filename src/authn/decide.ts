@@ -1,7 +1,6 @@
 import { otherUsersSession, unknownHandle, upstreamUnavailable } from '../errors.ts'
 import { readError } from '../okta-errors.ts'
 import { presentSession, sessionLinksAt } from '../session/present-session.ts'
-import { assessAnswer } from './assess-answer.ts'
 import {
   factorEnrolled,
   refused,
@@ -120,13 +119,12 @@ function decideSignIn(
   const outcome: StepAnswer = { kind: 'answer', status, body: text, headers, errorCode }
   if (reply.isError) return decideRefused(plan, before, named, reply, outcome)
 
-  const answer = readAnswer(reply.body)
+  const { answer, accepted, opensFor, mayBePlanted } = given(facts.assessment, 'its answer is assessed')
   if (plan.call.encoding === 'form') {
     const events = stepAnswered(operation, answer, { before, after: before }, factorType)
     return { outcome, after: before, attempt: { outcome }, events } // the next poll has the result
   }
   assertUsable(operation, before, answer)
-  const { accepted, opensFor, mayBePlanted } = assessAnswer(plan.proof, before, answer, facts.isOfUser)
   const advanced = advanceTransaction(plan, named, { reply, answer, accepted, offered }, nowMs, settings)
   // credentials that Okta did not accept do not identify the user of the transaction
   const after = advanced.credentialAccepted ? advanced : { ...advanced, login: before.login }

@@ -5,6 +5,7 @@ import type { SessionRecords } from '../session/session-records.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import type { Client } from './browser/client.ts'
+import { isEndedMeanwhile } from './commit-step.ts'
 import type { JoinedStep } from './join-step.ts'
 import { type Decision, signedOut } from './step/decision.ts'
 
@@ -77,12 +78,10 @@ export async function endOtherSessions(
   user: NonNullable<Decision['endsOthersOf']>,
   { handle }: JoinedStep,
   client: Client,
-  { endOthers, revocationTimes }: EndOthersDeps,
+  deps: EndOthersDeps,
 ): Promise<Decision> {
-  const { unlessEnded } = decision
   // read before, because this end is none that the step must respect
-  const isEnded =
-    unlessEnded !== undefined && (await revocationTimes.revokedSince(unlessEnded.userId, unlessEnded.sinceMs))
-  await endOthers(user, handle, client)
+  const isEnded = await isEndedMeanwhile(decision, deps)
+  await deps.endOthers(user, handle, client)
   return isEnded ? signedOut(decision) : { ...decision, unlessEnded: undefined }
 }

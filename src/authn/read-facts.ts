@@ -4,7 +4,6 @@ import type { LoginNames } from '../login-names.ts'
 import type { SessionOpening } from '../session/open-session.ts'
 import type { IdentifiedSession } from '../session/session.ts'
 import type { SessionRecords } from '../session/session-records.ts'
-import { assessAnswer } from './assess-answer.ts'
 import type { Client } from './browser/client.ts'
 import type { Plan } from './plan-step.ts'
 import { isRightCode } from './recovery/decide-recovery.ts'
@@ -12,6 +11,7 @@ import type { SsoTokens } from './redirects/sso-tokens.ts'
 import type { Sanitizer } from './sanitize/sanitize.ts'
 import type { Facts } from './step/decision.ts'
 import type { SignInPlan } from './step/plan.ts'
+import { assessAnswer } from './transaction/assess-answer.ts'
 import type { Transaction } from './transaction/transaction.ts'
 import { newHandle } from './transaction/transaction-store.ts'
 import { type AuthnReply, readAnswer } from './upstream/read-answer.ts'
@@ -33,13 +33,12 @@ export async function readFacts(
   client: Client,
   deps: ReadFactsDeps,
 ): Promise<Facts> {
-  const none = { handle, isOfUser: true }
-  if (plan.kind === 'redirect') return { ...none, session: await readRedirectSession(before, client, deps) }
-  if (reply === undefined) return none
+  if (plan.kind === 'redirect') return { handle, session: await readRedirectSession(before, client, deps) }
+  if (reply === undefined) return { handle }
   if (plan.kind === 'recovery-start')
-    return { ...none, randomStateToken: `00${randomBytes(30).toString('base64url')}` }
+    return { handle, randomStateToken: `00${randomBytes(30).toString('base64url')}` }
   if (plan.kind === 'sign-in') return readSignInFacts(plan, before, reply, handle, client, deps)
-  if (!isRightCode(plan, reply)) return none
+  if (!isRightCode(plan, reply)) return { handle }
   return readSignInFacts({ proof: undefined }, before, reply, handle, client, deps)
 }
 
@@ -53,22 +52,23 @@ async function readSignInFacts(
 ): Promise<Facts> {
   const { sanitizer, opening, ssoTokens, logins } = deps
   const tokens = { before, handle }
-  if (reply.isError) return { handle, isOfUser: false, shown: sanitizer.step(reply, tokens, client) }
+  if (reply.isError) return { handle, shown: sanitizer.step(reply, tokens, client) }
   const answer = readAnswer(reply.body)
   const isOfUser =
     proof?.ofLogin === undefined || logins.isSameUser(proof.ofLogin, answer.user?.profile.login)
-  const { opensFor, mayBePlanted } = assessAnswer(proof, before, answer, isOfUser)
+  const assessment = assessAnswer(proof, before, answer, isOfUser)
+  const { opensFor, mayBePlanted } = assessment
   const issuesSsoToken = opensFor !== undefined && ssoTokens.isEnabled && answer.sessionToken !== undefined
   const ssoToken = issuesSsoToken ? newHandle() : undefined
   const shown = sanitizer.step(reply, { ...tokens, ssoToken }, client)
   const mayReplace = opensFor !== undefined || mayBePlanted
   const session = mayReplace ? await readSession(client.sessionId, client, deps) : undefined
-  if (opensFor === undefined) return { handle, isOfUser, shown, session }
+  if (opensFor === undefined) return { handle, assessment, shown, session }
   // a user who signs in again within the session keeps its public id
   const isSameUser = session?.session.userId === opensFor.id
   const publicId = isSameUser ? session.session.publicId : uuid()
   const ids = { session: opening.newId(opensFor.id), public: publicId, ssoToken }
-  return { handle, isOfUser, shown, session, ids }
+  return { handle, assessment, shown, session, ids }
 }
 
 /** The session on which the redirects of a finished transaction depend. */

@@ -43,7 +43,7 @@ export const REQUESTED_HEADERS = [
 
 export const FORWARD_AUTH_OPERATIONS = {
   forwardAuth: {
-    method: 'GET',
+    method: 'GET', // as described to clients; `app.ts` serves every method
     path: '/forward-auth',
     kind: 'forward-auth',
     query: FORWARD_AUTH_RULES,

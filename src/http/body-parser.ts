@@ -36,7 +36,7 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
       if (!isUtf8(bytes)) throw notJson()
     },
   }
-  const parseBody =
+  const parse =
     encoding === 'json'
       ? express.json(options)
       : express.urlencoded({ ...options, extended: false, parameterLimit: MAX_BODY_BYTES })
@@ -58,7 +58,7 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
       req.body = {} // Express would check the content type
       return next()
     }
-    parseBody(req, res, (error?: unknown) => {
+    parse(req, res, (error?: unknown) => {
       if (error !== undefined) return next(refusalOf(error))
       req.body ??= {}
       next(Array.isArray(req.body) ? notJson() : undefined)

@@ -17,7 +17,7 @@ export type SessionOpening = ReturnType<typeof createSessionOpening>
 
 /**
  * What the commit of a sign-in step writes to open a session, and how each write is undone. Whether
- * a session opens: `opensSession` in authn/assess-answer.ts.
+ * a session opens: `opensSession` in authn/transaction/assess-answer.ts.
  */
 export function createSessionOpening(options: OpenSessionOptions) {
   const { sessionStore, userSessions, voidTimes, absoluteMs, maxPerUser, metrics } = options
@@ -57,10 +57,10 @@ export function createSessionOpening(options: OpenSessionOptions) {
      * Makes this the session of its device. To be called after `write`: a sign-in that replaces the
      * session must find it.
      */
-    bindDevice: ({ id, session }: IdentifiedSession) => devices.bind(session.deviceId, id, absoluteMs),
+    takeDevice: ({ id, session }: IdentifiedSession) => devices.take(session.deviceId, id, absoluteMs),
 
     /** Restores the previous session, unless a later sign-in has already replaced this one. */
-    undoBindDevice: (binding: DeviceBinding) => devices.restore(binding, absoluteMs),
+    undoTakeDevice: (taken: TakenDevice) => devices.restore(taken, absoluteMs),
 
     /**
      * Ends the previous sessions of the device, and that of the request's cookie, `presentedId`:
@@ -70,7 +70,7 @@ export function createSessionOpening(options: OpenSessionOptions) {
      */
     async replace(
       { session: { userId, deviceId } }: IdentifiedSession,
-      { replaced }: DeviceBinding,
+      { replaced }: TakenDevice,
       presentedId: string | undefined,
       mayReplaceOtherUser: boolean,
     ): Promise<void> {
@@ -107,8 +107,8 @@ async function readReplaced(
   return [...ofDevice, ...presented.filter(isOwn)]
 }
 
-/** What `bindDevice` has replaced. */
-export interface DeviceBinding {
+/** What `takeDevice` has replaced. */
+export interface TakenDevice {
   readonly key: string
   /** The entry as it is stored now, and the one before. */
   readonly own: string
@@ -133,7 +133,7 @@ function createDeviceSessions(options: Pick<SessionsOptions, 'store' | 'masterKe
   })
 
   return {
-    async bind(deviceId: string, id: string, ttlMs: number): Promise<DeviceBinding> {
+    async take(deviceId: string, id: string, ttlMs: number): Promise<TakenDevice> {
       const [key, ...older] = keysOf(deviceId)
       const own = seal({ version: 1, id }, key)
       const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
@@ -148,7 +148,7 @@ function createDeviceSessions(options: Pick<SessionsOptions, 'store' | 'masterKe
       return { key, own, before, replaced }
     },
 
-    async restore({ key, own, before }: DeviceBinding, ttlMs: number): Promise<void> {
+    async restore({ key, own, before }: TakenDevice, ttlMs: number): Promise<void> {
       const wasOurs = await store.deleteIf(key, own)
       if (wasOurs && before !== undefined) await store.set(key, before, ttlMs, 'absent')
     },

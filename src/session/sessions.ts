@@ -5,7 +5,6 @@ import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import type { Binding, LoadedSession, Recheck, Session } from './session.ts'
 import type { SessionRecords } from './session-records.ts'
-import { remainingMs } from './session-times.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
 
@@ -45,10 +44,9 @@ function createRequestSessions(options: RequestSessionsOptions, records: Session
 
   /**
    * The session of the session and the device cookie alone: for a sign-out, and for a browser that
-   * registers or proves its key. Does not extend the session.
+   * registers or proves its key. `load` has checked that it has not expired. Does not extend it.
    */
-  const findUnproved = ({ stored }: Request) =>
-    stored !== undefined && remainingMs(stored.session, options) > 0 ? stored : undefined
+  const findUnproved = ({ stored }: Request) => stored
 
   /**
    * Does not extend the session. undefined also if the session is bound and the request has no

@@ -11,6 +11,7 @@ import {
   afterPassword,
   answered,
   asJson,
+  assessed,
   begun,
   factsWith,
   imported,
@@ -57,7 +58,11 @@ const decided = (
   before: Transaction,
   reply: AuthnReply,
   facts: Partial<Facts> = {},
-): Decision => decide(plan, before, reply, factsWith(facts), NOW, SETTINGS)
+  isOfUser = true,
+): Decision => {
+  const read = factsWith({ ...assessed(plan, before, reply, isOfUser), ...facts })
+  return decide(plan, before, reply, read, NOW, SETTINGS)
+}
 
 /** What is read if an answer opens a session, whose profile the browser is shown. */
 const opening = (more: Partial<Facts> = {}, profile: object = ADA.profile): Partial<Facts> => ({
@@ -519,7 +524,7 @@ describe('the login that was typed in a transaction', () => {
     ['of another user', 'earlier', answered('MFA_REQUIRED', NAMED), { ...PASSWORD, ofLogin: 'typed' }, false],
     ['of the user', 'typed', answered('MFA_REQUIRED', NAMED), { ...PASSWORD, ofLogin: 'typed' }, true],
   ])('with credentials that were %s: %s', (_title, login, reply, proof, isOfUser) => {
-    const decision = decided(primary({ login: 'typed', proof }), before, reply, { isOfUser })
+    const decision = decided(primary({ login: 'typed', proof }), before, reply, {}, isOfUser)
     if (reply.body.status === 'LOCKED_OUT') {
       expect(decision.after).toBeUndefined()
       expect(decision.events).toContainEqual(
@@ -530,7 +535,7 @@ describe('the login that was typed in a transaction', () => {
 
   test('opens no session for another user', () => {
     const plan = primary({ login: 'typed', proof: { ...PASSWORD, ofLogin: 'typed' } })
-    const ofOther = decided(plan, imported(), succeeded(), opening({ isOfUser: false }))
+    const ofOther = decided(plan, imported(), succeeded(), opening(), false)
     expect([ofOther.opens, ofOther.after]).toEqual([undefined, undefined])
     expect(decided(plan, imported(), succeeded(), opening()).opens).toMatchObject({ userId: '00u1' })
   })

@@ -133,5 +133,6 @@ test.each([
     fields: { username, password: 'plainly-fake' },
   } as const
   const reply = answered('MFA_REQUIRED', { _embedded: { user: ADA } })
-  expect((await read(planCredential(request, before), before, reply)).isOfUser).toBe(isOfUser)
+  const { assessment } = await read(planCredential(request, before), before, reply)
+  expect(assessment?.accepted !== undefined).toBe(isOfUser)
 })

@@ -1,7 +1,8 @@
-import type { StepSettings } from '../../src/authn/plan-step.ts'
+import type { Plan, StepSettings } from '../../src/authn/plan-step.ts'
 import type { Facts } from '../../src/authn/step/decision.ts'
+import { assessAnswer } from '../../src/authn/transaction/assess-answer.ts'
 import type { OfferedStep, RecoveryChallenge, Transaction } from '../../src/authn/transaction/transaction.ts'
-import type { AuthnReply } from '../../src/authn/upstream/read-answer.ts'
+import { type AuthnReply, readAnswer } from '../../src/authn/upstream/read-answer.ts'
 import type { IdentifiedSession } from '../../src/session/session.ts'
 
 /*
@@ -136,9 +137,20 @@ export function refusedWith(
 export const factsWith = (more: Partial<Facts> = {}): Facts => ({
   handle: '00handle',
   shown: { text: '{"shown":true}', offered: [] },
-  isOfUser: true,
   ...more,
 })
+
+/** As `readFacts` assesses an answer. `isOfUser`: it is the user's whose login was sent. */
+export const assessed = (
+  plan: Plan,
+  before: Transaction,
+  reply: AuthnReply | undefined,
+  isOfUser = true,
+): Pick<Facts, 'assessment'> => {
+  if (reply === undefined || reply.isError) return {}
+  const proof = plan.kind === 'sign-in' ? plan.proof : undefined
+  return { assessment: assessAnswer(proof, before, readAnswer(reply.body), isOfUser) }
+}
 
 /** What `JSON.stringify` shows of a value. It is all of it only if the value is plain data. */
 export const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

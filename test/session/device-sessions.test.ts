@@ -20,13 +20,13 @@ function replica(...masterKeys: Buffer[]) {
   const { log } = collectLog()
   const used: Partial<OpenSessionOptions> = { store, masterKeys, absoluteMs: TTL_MS, log, metrics }
   // the rest is for other writes
-  const { bindDevice, undoBindDevice } = createSessionOpening(used as OpenSessionOptions)
+  const { takeDevice, undoTakeDevice } = createSessionOpening(used as OpenSessionOptions)
   return {
     bind(id: string, deviceId = 'device') {
       const times = { createdAtMs: 0, authenticatedAtMs: 0, lastSeenAtMs: 0 }
-      return bindDevice({ id, session: { ...GRANT, deviceId, publicId: 'public', ...times } })
+      return takeDevice({ id, session: { ...GRANT, deviceId, publicId: 'public', ...times } })
     },
-    undo: undoBindDevice,
+    undo: undoTakeDevice,
   }
 }
 
@@ -43,7 +43,7 @@ test('bind returns the previous session of the device, and none of other devices
   expect(await unreadable()).toBe(0)
 })
 
-test('undone, a binding restores the previous session of the device', async () => {
+test('undone, the previous session of the device is restored', async () => {
   const { bind, undo } = replica(OLD)
   await bind('one')
   const two = await bind('two')
@@ -51,7 +51,7 @@ test('undone, a binding restores the previous session of the device', async () =
   expect((await bind('three')).replaced).toEqual(['one'])
 })
 
-test('undone, a binding does not replace the session of a later sign-in', async () => {
+test('undone, the session of a later sign-in stays', async () => {
   const { bind, undo } = replica(OLD)
   const one = await bind('one')
   await bind('two')
@@ -59,7 +59,7 @@ test('undone, a binding does not replace the session of a later sign-in', async 
   expect((await bind('three')).replaced).toEqual(['two'])
 })
 
-test('undone while a later sign-in binds the device, a binding does not replace its session either', async () => {
+test('undone while a later sign-in takes the device, its session stays too', async () => {
   const { bind, undo } = replica(OLD)
   await bind('one')
   const two = await bind('two')
@@ -84,7 +84,7 @@ test('an entry that another version of the broker has written is found', async (
   expect((await replica(OLD).bind('two')).replaced).toEqual(['one'])
 })
 
-test('undone, a binding without a previous session leaves none', async () => {
+test('undone without a previous session, none is left', async () => {
   const { bind, undo } = replica(OLD)
   await undo(await bind('one'))
   expect(entries.size).toBe(0)

@@ -3,8 +3,8 @@ import { storeUnavailable } from '../../src/errors.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import {
   createSessionOpening,
-  type DeviceBinding,
   type OpenSessionOptions,
+  type TakenDevice,
 } from '../../src/session/open-session.ts'
 import type { Session } from '../../src/session/session.ts'
 import { GRANT, START, sessionWith } from './grant.ts'
@@ -115,7 +115,7 @@ describe('the write of a session', () => {
 })
 
 describe('a new session replaces', () => {
-  const binding = (...replaced: string[]): DeviceBinding => ({
+  const taken = (...replaced: string[]): TakenDevice => ({
     key: '',
     own: '',
     before: undefined,
@@ -126,32 +126,32 @@ describe('a new session replaces', () => {
   const otherDevice = sessionWith({ publicId: 'other device', deviceId: 'another' })
   const ended = (id: string, publicId?: string) => ['end', id, publicId, 'replaced']
 
-  test.each<[string, DeviceBinding, string | undefined, boolean, unknown[]]>([
-    ['nothing', binding(), undefined, false, []],
-    ['the session of its device', binding('own'), undefined, false, [ended('own', 'own')]],
+  test.each<[string, TakenDevice, string | undefined, boolean, unknown[]]>([
+    ['nothing', taken(), undefined, false, []],
+    ['the session of its device', taken('own'), undefined, false, [ended('own', 'own')]],
     [
       'those under two keys, during a rotation',
-      binding('own', 'own-2'),
+      taken('own', 'own-2'),
       undefined,
       false,
       [ended('own', 'own'), ended('own-2', 'own')],
     ],
-    ['the session of the cookie, if the index has lost it', binding(), 'own', false, [ended('own', 'own')]],
-    ['both, if they differ', binding('own'), 'own-2', false, [ended('own', 'own'), ended('own-2', 'own')]],
-    ['it once, if they are the same', binding('own'), 'own', false, [ended('own', 'own')]],
-    ['not the session of a cookie from another device', binding(), 'other-device', true, []],
-    ['not the session of a cookie that cannot be read', binding(), 'unreadable', true, []],
+    ['the session of the cookie, if the index has lost it', taken(), 'own', false, [ended('own', 'own')]],
+    ['both, if they differ', taken('own'), 'own-2', false, [ended('own', 'own'), ended('own-2', 'own')]],
+    ['it once, if they are the same', taken('own'), 'own', false, [ended('own', 'own')]],
+    ['not the session of a cookie from another device', taken(), 'other-device', true, []],
+    ['not the session of a cookie that cannot be read', taken(), 'unreadable', true, []],
     [
       'a session of its device that cannot be read',
-      binding('unreadable'),
+      taken('unreadable'),
       undefined,
       false,
       [ended('unreadable')],
     ],
-    ['nothing that has ended', binding('gone'), 'gone-too', false, []],
+    ['nothing that has ended', taken('gone'), 'gone-too', false, []],
     [
       'another user’s session, if it may',
-      binding('other-user'),
+      taken('other-user'),
       undefined,
       true,
       [ended('other-user', 'other user')],
@@ -169,9 +169,9 @@ describe('a new session replaces', () => {
     expect(reads).toEqual([...new Set([...replaced.replaced, ...(presentedId ? [presentedId] : [])])])
   })
 
-  test.each<[string, DeviceBinding, string | undefined]>([
-    ['of its device', binding('own', 'other-user'), undefined],
-    ['of the cookie', binding('own'), 'other-user'],
+  test.each<[string, TakenDevice, string | undefined]>([
+    ['of its device', taken('own', 'other-user'), undefined],
+    ['of the cookie', taken('own'), 'other-user'],
   ])(
     'nothing if that would end another user’s session %s, and may not: 403',
     async (_which, replaced, presentedId) => {

@@ -278,7 +278,7 @@ export async function openSession(opener: Opener, grant: SessionGrant, presented
   const { opening } = opener.sessions
   const opened = newSession(opener, grant)
   const entries = await opening.write(opened)
-  await opening.replace(opened, await opening.bindDevice(opened), presentedId, true)
+  await opening.replace(opened, await opening.takeDevice(opened), presentedId, true)
   const evicted = await opening.evict(opened, entries)
   return { id: opened.id, publicId: opened.session.publicId, evicted }
 }

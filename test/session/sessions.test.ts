@@ -593,12 +593,12 @@ describe('opening a session', () => {
     const opened = newSession(own, granted)
     const writing = opening.write(opened)
     await writing
-    const binding = await opening.bindDevice(opened)
+    const taken = await opening.takeDevice(opened)
     return {
       ...opened,
       replace: (presentedId: string | undefined, mayReplaceOtherUser: boolean) =>
-        opening.replace(opened, binding, presentedId, mayReplaceOtherUser),
-      undo: () => Promise.all([opening.undoWrite(opened, writing), opening.undoBindDevice(binding)]),
+        opening.replace(opened, taken, presentedId, mayReplaceOtherUser),
+      undo: () => Promise.all([opening.undoWrite(opened, writing), opening.undoTakeDevice(taken)]),
     }
   }
   const endedBy = async ({ metrics }: Harness) =>

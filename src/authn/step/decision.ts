@@ -2,6 +2,7 @@ import { unknownHandle } from '../../errors.ts'
 import type { IdentifiedSession } from '../../session/session.ts'
 import type { StepEvent } from '../audit/step-events.ts'
 import type { AttemptResult } from '../throttling/attempt-result.ts'
+import type { Assessment } from '../transaction/assess-answer.ts'
 import { type StepOutcome, toRefusal } from '../transaction/step-outcome.ts'
 import type { OfferedStep, Transaction } from '../transaction/transaction.ts'
 import type { SignInPlan } from './plan.ts'
@@ -53,8 +54,8 @@ export interface Facts {
   readonly handle: string
   /** Okta's answer for the browser. undefined: it is not shown. */
   readonly shown?: { readonly text: string; readonly offered: readonly OfferedStep[] } | undefined
-  /** Whether the answer names the user whose login was sent (`Proof.ofLogin`). */
-  readonly isOfUser: boolean
+  /** undefined: Okta answered with an error, or is not asked for a sign-in. */
+  readonly assessment?: Assessment | undefined
   /** This browser's session, if the answer may open or replace one. */
   readonly session?: IdentifiedSession | undefined
   /** For a session that the answer opens. */

@@ -9,7 +9,7 @@ import { type AttemptWindows, type ReachedLimit, reachedLimits } from './attempt
 import type { Attempt } from './attempts.ts'
 
 /** The store's result for the windows of the user, or those of the address. */
-export interface CountedWindows extends CountResult {
+export interface CountedRequest extends CountResult {
   readonly request: AttemptWindows
 }
 
@@ -26,10 +26,10 @@ export interface EnforceLimitsDeps extends LimitReachedDeps, RefundDeps {}
  */
 export function enforceLimits(
   deps: EnforceLimitsDeps,
-  results: readonly CountedWindows[],
+  results: readonly CountedRequest[],
   attempt: Attempt,
   client: Client,
-): readonly CountedWindows[] {
+): readonly CountedRequest[] {
   const isKnown = results.some(({ overridden }) => overridden)
   if (attempt.onlyKnownDevices === true && !isKnown) {
     refund(deps, results, client)
@@ -47,7 +47,7 @@ export function enforceLimits(
 /** In the background. */
 export function refund(
   { store, log }: RefundDeps,
-  results: readonly CountedWindows[],
+  results: readonly CountedRequest[],
   { requestId }: Client,
   keeps: (window: WindowKey) => boolean = () => false,
 ): void {

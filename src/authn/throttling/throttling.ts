@@ -18,7 +18,7 @@ import {
   windowsOfUser,
 } from './attempt-windows.ts'
 import type { Attempt } from './attempts.ts'
-import { type CountedWindows, type EnforceLimitsDeps, enforceLimits, refund } from './enforce-limits.ts'
+import { type CountedRequest, type EnforceLimitsDeps, enforceLimits, refund } from './enforce-limits.ts'
 
 export type Throttling = ReturnType<typeof createThrottling>
 
@@ -128,11 +128,11 @@ function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Clien
   // a store that stalled must not count an attempt whose request has ended, because nothing would
   // refund it
   const countSoon = () => countAll(deps, requests, client, deps.now() + COUNT_WITHIN_MS)
-  let counted: Promise<readonly CountedWindows[]> | undefined = countSoon()
+  let counted: Promise<readonly CountedRequest[]> | undefined = countSoon()
   let { kind } = attempt
   counted.catch(() => {}) // `enforce` throws it
 
-  const enforceOn = async (counting: Promise<readonly CountedWindows[]>, planned: Attempt) => {
+  const enforceOn = async (counting: Promise<readonly CountedRequest[]>, planned: Attempt) => {
     let results = await counting
     if (results.some(({ late }) => late)) {
       refund(deps, results, client)
@@ -170,10 +170,10 @@ function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Clien
 /** Counts what is known only from the transaction, beside `results`. */
 async function countMore(
   deps: ThrottlingDeps,
-  results: readonly CountedWindows[],
+  results: readonly CountedRequest[],
   planned: Attempt,
   client: Client,
-): Promise<readonly CountedWindows[]> {
+): Promise<readonly CountedRequest[]> {
   const isAddressFull = results.some(({ full }) => full !== undefined)
   // a call that is no guess has no limit of its user, so whether the device is known matters only
   // then
@@ -197,7 +197,7 @@ async function countAll(
   requests: readonly AttemptWindows[],
   client: Client,
   notAfterMs?: number,
-): Promise<readonly CountedWindows[]> {
+): Promise<readonly CountedRequest[]> {
   const outcomes = await Promise.allSettled(requests.map((request) => countOne(deps, request, notAfterMs)))
   const results = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
   const failure = outcomes.find((outcome) => outcome.status === 'rejected')
@@ -215,7 +215,7 @@ async function countOne(
   { store }: ThrottlingDeps,
   request: AttemptWindows,
   notAfterMs: number | undefined,
-): Promise<CountedWindows> {
+): Promise<CountedRequest> {
   const { override, formerKnownDeviceKeys = [] } = request
   for (const former of formerKnownDeviceKeys) {
     if (override === undefined || (await store.get(former)) === undefined) continue

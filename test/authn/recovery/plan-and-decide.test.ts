@@ -11,6 +11,7 @@ import {
   ADA,
   answered,
   asJson,
+  assessed,
   begun,
   CHALLENGE,
   challenged,
@@ -44,7 +45,10 @@ const decided = (
   before: Transaction,
   reply: AuthnReply | undefined,
   facts: Partial<Facts> = {},
-) => decide(plan, before, reply, factsWith({ shown: undefined, ...facts }), NOW, SETTINGS)
+) => {
+  const read = factsWith({ ...assessed(plan, before, reply), shown: undefined, ...facts })
+  return decide(plan, before, reply, read, NOW, SETTINGS)
+}
 
 const bodyOf = ({ outcome }: Pick<Decision, 'outcome'>) =>
   outcome.kind === 'answer' ? JSON.parse(outcome.body) : outcome

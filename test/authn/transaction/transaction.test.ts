@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { opensSession } from '../../../src/authn/assess-answer.ts'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
+import { opensSession } from '../../../src/authn/transaction/assess-answer.ts'
 import { acceptedProof, type Proof } from '../../../src/authn/transaction/credentials.ts'
 import {
   advance,

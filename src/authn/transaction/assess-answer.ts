@@ -1,9 +1,10 @@
-import type { Answer, AnsweredUser } from './transaction/answer.ts'
-import { acceptedProof, type Proof } from './transaction/credentials.ts'
-import type { Transaction } from './transaction/transaction.ts'
+import type { Answer, AnsweredUser } from './answer.ts'
+import { acceptedProof, type Proof } from './credentials.ts'
+import type { Transaction } from './transaction.ts'
 
-/** What an answer shows, together with what was shown before. */
+/** An answer without an error, and what it shows together with what was shown before. */
 export interface Assessment {
+  readonly answer: Answer
   /** The proof that Okta has accepted. */
   readonly accepted: Proof | undefined
   /** The user for whom a session opens. */
@@ -15,7 +16,11 @@ export interface Assessment {
   readonly mayBePlanted: boolean
 }
 
-/** Tells what must be read (`readFacts`), and what follows (`decide`). Pure. */
+/**
+ * Tells what must be read (`readFacts`), and what follows (`decide`). Pure.
+ *
+ * @param isOfUser whether the user in the answer is the one of `proof.ofLogin`
+ */
 export function assessAnswer(
   proof: Proof | undefined,
   before: Transaction,
@@ -26,6 +31,7 @@ export function assessAnswer(
   const credentialAccepted = before.credentialAccepted || accepted !== undefined
   const userProved = before.userProved || accepted?.provesUser === true
   return {
+    answer,
     accepted,
     opensFor: opensSession(answer, credentialAccepted) ? answer.user : undefined,
     mayBePlanted: before.origin === 'imported' || !userProved,
