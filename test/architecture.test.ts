@@ -5,8 +5,8 @@ import { parseSync } from '@swc/core'
 import unitTests from '../jest.unit.config.mjs'
 
 /**
- * The import rules (docs/architecture.md) as data: which module may import which. The checker is a
- * function over sources, so that made-up violations can test each rule.
+ * The import rules are the diagrams of docs/architecture.md. The checker is a function over
+ * sources, so that made-up violations can test each rule.
  */
 interface Source {
   /** Relative to the project, such as `src/http/route.ts`. */
@@ -14,120 +14,25 @@ interface Source {
   readonly text: string
 }
 
-/** The modules that each module may import, in addition to itself. Type-only imports count too. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  main: ['wiring', 'doctor', 'config', 'login-names', 'http', 'observability', 'errors'],
-  doctor: ['config', 'pam', 'http', 'upstream', 'store', 'crypto', 'observability', 'okta-errors'],
-  wiring: [
-    'app',
-    'ops',
-    'config',
-    'authn',
-    'pam',
-    'org-events',
-    'forward-auth',
-    'revocation',
-    'session',
-    'login-names',
-    'bearer-auth',
-    'http',
-    'upstream',
-    'store',
-    'crypto',
-    'observability',
-    'errors',
-    'factor-types',
-  ],
-  app: [
-    'authn',
-    'pam',
-    'org-events',
-    'forward-auth',
-    'session',
-    'http',
-    'store',
-    'crypto',
-    'observability',
-    'errors',
-  ],
-  ops: [
-    'revocation',
-    'session',
-    'bearer-auth',
-    'http',
-    'store',
-    'crypto',
-    'observability',
-    'errors',
-    'user-id',
-  ],
-  authn: [
-    'forward-auth',
-    'revocation',
-    'session',
-    'login-names',
-    'http',
-    'upstream',
-    'store',
-    'crypto',
-    'observability',
-    'errors',
-    'factor-types',
-    'okta-errors',
-    'user-id',
-  ],
-  pam: [
-    'forward-auth',
-    'session',
-    'login-names',
-    'bearer-auth',
-    'http',
-    'upstream',
-    'store',
-    'crypto',
-    'observability',
-    'errors',
-  ],
-  'org-events': [
-    'revocation',
-    'session',
-    'bearer-auth',
-    'http',
-    'upstream',
-    'store',
-    'crypto',
-    'observability',
-    'errors',
-    'user-id',
-  ],
-  'forward-auth': ['session', 'http', 'store', 'crypto', 'observability', 'errors'],
-  revocation: ['session', 'store', 'crypto', 'observability', 'errors'],
-  session: ['login-names', 'http', 'store', 'crypto', 'observability', 'errors'],
-  'login-names': ['crypto'],
-  'user-id': [],
-  'bearer-auth': ['store', 'crypto', 'observability', 'errors'],
-  http: ['observability', 'errors'],
-  upstream: ['observability', 'errors'],
-  store: ['crypto', 'observability', 'errors'],
-  crypto: ['observability', 'errors'],
-  observability: ['errors'],
-  errors: [],
-  'factor-types': [],
-  'okta-errors': [],
-  config: ['pam', 'store', 'upstream', 'observability', 'errors', 'factor-types'],
-  embed: ['wiring', 'config', 'http', 'okta-errors'],
-}
-
-/** The arrows of the diagrams in docs/architecture.md: the folders that each folder may import. */
+/**
+ * The arrows of the diagrams in docs/architecture.md: what each module and each folder may import,
+ * directly or through others. Type-only imports count too.
+ */
 const ARROWS = readArrows(readFileSync(new URL('../docs/architecture.md', import.meta.url), 'utf8'))
+
+/** Every module, and every folder of those that have a diagram. */
+const DRAWN = new Set([...ARROWS].flatMap(([from, targets]) => [from, ...targets]))
 
 function readArrows(page: string): Map<string, Set<string>> {
   const arrows = new Map<string, Set<string>>()
-  for (const [, module = '', diagram = ''] of page.matchAll(/`src\/(\w+)\/`\n.*?```mermaid\n(.*?)```/gs))
-    for (const [, from, to] of diagram.matchAll(/^ {2}(\S+) --> (\S+)$/gm)) {
-      const unit = from === module ? module : `${module}/${from}`
-      arrows.set(unit, (arrows.get(unit) ?? new Set()).add(`${module}/${to}`))
-    }
+  const diagrams = page.matchAll(/^## (?:Modules|.*`src\/(\w+)\/`)\n[^#]*?```mermaid\n([^`]*)/gm)
+  for (const [, module, diagram = ''] of diagrams) {
+    const unitsOf = (names = '') =>
+      names.split(' & ').map((name) => (module === undefined || name === module ? name : `${module}/${name}`))
+    for (const [, froms, targets] of diagram.matchAll(/^ {2}(.+) --> (.+)$/gm))
+      for (const from of unitsOf(froms))
+        arrows.set(from, new Set([...(arrows.get(from) ?? []), ...unitsOf(targets)]))
+  }
   return arrows
 }
 
@@ -140,10 +45,9 @@ function isReachable(from: string, to: string): boolean {
  * the module, unless a diagram names it.
  */
 function unitOf(path: string): string {
-  const [module = '', name = ''] = path.split('/').slice(1)
-  const unit = `${module}/${name.replace(/\.ts$/, '')}`
-  const isFolder = path.split('/').length > 3
-  return isFolder || [...ARROWS.values()].some((targets) => targets.has(unit)) ? unit : module
+  const [, , name = '', isFolder] = path.split('/')
+  const unit = `${moduleOf(path)}/${name.replace(/\.ts$/, '')}`
+  return isFolder !== undefined || DRAWN.has(unit) ? unit : moduleOf(path)
 }
 
 /**
@@ -183,18 +87,19 @@ function importViolations(
     if (PURE.includes(path) && specifier !== 'zod') return [`is pure and imports ${specifier}`]
     return []
   }
-  const target = posix.normalize(posix.join(posix.dirname(path), specifier))
+  const target = targetOf(path, specifier)
   if (target.endsWith('.json') && existsSync(new URL(`../${target}`, import.meta.url))) return []
   if (!paths.has(target)) return target.startsWith('src/') ? [`imports ${target}, which does not exist`] : []
   if (PURE.includes(path) && !PURE.includes(target)) return [`is pure and imports ${target}`]
+  if (!DRAWN.has(from)) return [`belongs to no known module (${from})`]
   const to = moduleOf(target)
-  const allowed = MAY_IMPORT[from]
-  if (allowed === undefined) return [`belongs to no known module (${from})`]
-  if (to !== from) return allowed.includes(to) ? [] : [`${from} must not import ${to} (${target})`]
-  const [unit, wanted] = [unitOf(path), unitOf(target)]
-  return unit === wanted || !ARROWS.has(from) || isReachable(unit, wanted)
-    ? []
-    : [`${unit} must not import ${wanted} (${target})`]
+  const [unit, wanted] = to === from ? [unitOf(path), unitOf(target)] : [from, to]
+  return unit === wanted || isReachable(unit, wanted) ? [] : [`${unit} must not import ${wanted} (${target})`]
+}
+
+/** The file that a relative specifier names. */
+function targetOf(path: string, specifier: string): string {
+  return posix.normalize(posix.join(posix.dirname(path), specifier))
 }
 
 /** Import cycles of any length. */
@@ -204,7 +109,7 @@ function cycles(sources: readonly Source[]): string[] {
       source.path,
       importsOf(source)
         .filter((specifier) => specifier.startsWith('.'))
-        .map((specifier) => posix.normalize(posix.join(posix.dirname(source.path), specifier))),
+        .map((specifier) => targetOf(source.path, specifier)),
     ]),
   )
   const done = new Set<string>()
@@ -354,7 +259,7 @@ test('the rules of a step run no code but rules: no package but zod, nothing of 
     if (seen.has(path)) return
     seen.add(path)
     for (const specifier of valueImportsOf(sources.get(path) ?? { path, text: '' }))
-      if (specifier.startsWith('.')) visitFile(posix.normalize(posix.join(posix.dirname(path), specifier)))
+      if (specifier.startsWith('.')) visitFile(targetOf(path, specifier))
       else packages.add(specifier)
   }
   RULES.forEach(visitFile)
@@ -415,27 +320,33 @@ test('a cycle is found, over folders and re-exports too', () => {
   expect(cycles(sources)).toEqual(['src/a/a.ts → src/b/b.ts → src/b/c.ts → src/a/a.ts'])
 })
 
-test('the diagrams show exactly the existing subfolders', () => {
-  const units = projectSources()
-    .filter(({ path }) => /^src\/(authn|pam)\//.test(path))
-    .map(({ path }) => unitOf(path))
-  const drawn = [...ARROWS].flatMap(([from, targets]) => [from, ...targets])
-  expect(new Set(units)).toEqual(new Set(drawn))
+test('the diagrams show exactly the existing modules and subfolders', () => {
+  const paths = projectSources().map(({ path }) => path)
+  expect(new Set(paths.flatMap((path) => [moduleOf(path), unitOf(path)]))).toEqual(DRAWN)
 })
 
-test('every pure module and every module of a rule exists', () => {
-  const sources = projectSources()
-  const paths = sources.map(({ path }) => path)
+test('every arrow of the diagrams is an import', () => {
+  const imports = projectSources().flatMap((source) =>
+    importsOf(source)
+      .map((specifier) => targetOf(source.path, specifier))
+      .flatMap((target) => [moduleOf, unitOf].map((of) => `${of(source.path)} → ${of(target)}`)),
+  )
+  const arrows = [...ARROWS].flatMap(([from, targets]) => [...targets].map((to) => `${from} → ${to}`))
+  expect(arrows.length).toBeGreaterThan(50)
+  expect(arrows.filter((arrow) => !imports.includes(arrow))).toEqual([])
+})
+
+test('every pure module exists', () => {
+  const paths = projectSources().map(({ path }) => path)
   for (const path of PURE) expect(paths).toContain(path)
-  expect(new Set(paths.map(moduleOf))).toEqual(new Set(Object.keys(MAY_IMPORT)))
 })
 
-test('the rules have no cycle', () => {
+test('the diagrams have no cycle', () => {
   const reaches = (from: string, seen: string[] = []): string[] => {
     expect(seen).not.toContain(from)
-    return (MAY_IMPORT[from] ?? []).flatMap((to) => [to, ...reaches(to, [...seen, from])])
+    return [...(ARROWS.get(from) ?? [])].flatMap((to) => [to, ...reaches(to, [...seen, from])])
   }
-  for (const module of Object.keys(MAY_IMPORT)) expect(reaches(module)).not.toContain(module)
+  for (const unit of DRAWN) expect(reaches(unit)).not.toContain(unit)
 })
 
 describe('a violation is found', () => {
