@@ -7,7 +7,6 @@ const RULES = [
   'authn/throttling',
   'authn/sanitize',
   'authn/plan-step',
-  'authn/transaction/assess-answer',
   'authn/decide',
   'authn/commit-step',
   'authn/settle-step',
@@ -26,8 +25,7 @@ const modules = chosen.length > 0 ? chosen : RULES
 const FURTHER_TESTS = {
   'authn/plan-step': ['authn/recovery/plan-and-decide'],
   'authn/decide': ['authn/recovery/plan-and-decide', 'authn/redirects/redirect-step'],
-  'authn/transaction': ['authn/sanitize/links'],
-  'authn/transaction/assess-answer': ['authn/decide', 'authn/transaction/transaction'],
+  'authn/transaction': ['authn/sanitize/links', 'authn/decide'],
   'authn/settle-step': ['authn/run-step'],
   session: ['org-events/void-times'],
   'org-events': ['journeys/org-events', 'journeys/session-recheck'],
