@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { createAjv } from './ajv.ts'
 
 /** An HTTP response as received. */
 export interface WireAnswer {
@@ -101,8 +101,7 @@ function isSanitizedTransaction({ status, bytes }: WireAnswer): boolean {
 // test/openapi.test.ts checks that this file is valid and up to date.
 const document: unknown = JSON.parse(readFileSync('docs/openapi.json', 'utf8'))
 const ERROR = '/components/schemas/ErrorObject'
-const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
-addFormats.default(ajv)
+const ajv = createAjv({ strict: false, validateSchema: false })
 ajv.addSchema({ $id: 'openapi', ...record(document) })
 
 const validators = new Map<string, ValidateFunction>()

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
+import { createAjv } from './ajv.ts'
 
 /** Checks a line of the audit log against the shipped JSON Schema, as another system would. */
 export function parseAuditLine(line: Record<string, unknown>): void {
@@ -25,6 +24,5 @@ const SCHEMA = JSON.parse(
   readFileSync(new URL('../../docs/audit-events.schema.json', import.meta.url), 'utf8'),
 )
 const EVENTS: object = SCHEMA.$defs
-const ajv = new Ajv2020({ allErrors: true, strict: true })
-addFormats.default(ajv)
+const ajv = createAjv({ strict: true })
 ajv.addSchema(SCHEMA)
