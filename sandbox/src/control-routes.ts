@@ -12,7 +12,7 @@ import type { Faults } from './faults.ts'
 import { refuseOtherSites } from './other-sites.ts'
 import type { PamControl } from './pam/pam-control.ts'
 import type { RequestLog } from './request-log.ts'
-import { networkZone } from './sandbox-config.ts'
+import { networkZone, PUSH_ANSWERS } from './sandbox-config.ts'
 
 /** One value for each of the two APIs. */
 export type PerApi<Value> = { authn: Value; pam: Value }
@@ -21,7 +21,7 @@ export type AllFaults = PerApi<Faults> & { events: DeliveryFaults }
 
 const api = z.enum(['authn', 'pam'])
 const operation = z.enum(LIFECYCLE_OPERATIONS)
-const pushBody = z.object({ answer: z.enum(['approve', 'reject', 'cancel', 'error']) })
+const pushBody = z.object({ answer: z.enum(PUSH_ANSWERS) })
 const keyBody = z.object({
   challenge: z.string(),
   origin: z.string(),

@@ -22,6 +22,9 @@ export const FACTOR_TYPES = [
   'assertion:oidc',
 ] as const
 
+/** What a phone can answer to a push. */
+export const PUSH_ANSWERS = ['approve', 'reject', 'cancel', 'error'] as const
+
 const factorFields = z.strictObject({
   type: z.enum(FACTOR_TYPES),
   provider: z.string().default('OKTA'),
@@ -54,7 +57,7 @@ const factorFields = z.strictObject({
   vendorName: z.string().optional(),
   /** Push: after this many WAITING polls, the phone answers with `answers`. */
   answersAfterPolls: z.int().min(0).optional(),
-  answers: z.enum(['approve', 'reject', 'cancel', 'error']).default('approve'),
+  answers: z.enum(PUSH_ANSWERS).default('approve'),
   timeoutAfterPolls: z.int().min(1).optional(),
   numberChallenge: z.boolean().default(false),
 })

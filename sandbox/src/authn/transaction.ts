@@ -1,4 +1,4 @@
-import type { AppConfig } from '../sandbox-config.ts'
+import type { AppConfig, PUSH_ANSWERS } from '../sandbox-config.ts'
 import { invalidToken } from './authn-error.ts'
 import type { ClientContext } from './client-context.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
@@ -16,7 +16,7 @@ export type FactorResult =
   | 'CHALLENGE'
   | 'FAILED'
 
-export type PushAnswer = 'approve' | 'reject' | 'cancel' | 'error'
+export type PushAnswer = (typeof PUSH_ANSWERS)[number]
 
 /** The state of the factor that is being verified or activated. */
 export type Challenge = {
