@@ -1,7 +1,7 @@
 import { allowedReturnTo, type Denial, type Session, type SignInState } from 'gatehouse-client'
 import { RETURN_TARGETS, signIn } from './gatehouse.ts'
 import { texts } from './language/language.ts'
-import { messageOfSignIn } from './messages.ts'
+import { canSignInHelp, messageOfSignIn } from './messages.ts'
 import { replace, run, say, showStep, username, type WayBack } from './page.ts'
 import { forgetUrlParameters, takeUrlParameters } from './url-parameters.ts'
 
@@ -21,7 +21,7 @@ export async function start(): Promise<void> {
   const { activation: token, recovery, stateToken, returnTo: target, handover, prompt } = parameters
   denial = parameters.denial
   returnTo = handover ? `/signin${location.search}${hash}` : allowedReturnTo(target, RETURN_TARGETS)
-  isRefused = prompt === 'login' && ['role', 'group', 'bound'].includes(denial?.reason ?? '')
+  isRefused = prompt === 'login' && denial !== undefined && !canSignInHelp(denial)
   await run(async () => {
     if (token) await signIn.signIn({ token })
     else if (recovery) await signIn.redeemRecoveryToken(recovery)

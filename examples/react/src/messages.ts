@@ -48,6 +48,11 @@ export function messageOfSignIn({ message, error, step }: SignInState): Message 
   return { tone: 'info', title: action === 'sign-in' ? undefined : title, text }
 }
 
+/** Whether another sign-in of the same user can meet the rule of the application. */
+export function canSignInHelp(denial: Denial): boolean {
+  return messages.describeDenial(denial).action === 'sign-in-again'
+}
+
 export function denialOf(denial: Denial): Message {
   const { title, text } = messages.describeDenial(denial)
   return { tone: 'info', title, text }
