@@ -55,7 +55,7 @@ const TABLE: readonly (readonly [name: string, path: string, fields: object, res
   ['activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, LINK, ACTIVATE],
 ]
 
-test('the table has every operation', () => {
+test('each operation has a row: name, path, fields of the body, and further properties', () => {
   expect(OPERATIONS.map(({ name, path }) => [name, path])).toEqual(TABLE.map(([name, path]) => [name, path]))
 })
 

@@ -223,7 +223,7 @@ const TABLE: readonly (readonly [
 ]
 
 describe('an operation', () => {
-  test('each is in the table below', () => {
+  test('each has a row: fields, name, path, API token, attempt and authentication method', () => {
     expect(TABLE.map(([id]) => id)).toEqual(OPERATIONS.map(({ id }) => id))
   })
 

@@ -105,8 +105,13 @@ describe('the query of /forward-auth', () => {
       ])
   })
 
+  test('each reason has rows in the tables below: when it is given, and what /signin does with it', () => {
+    const { options } = REASON.unwrap().unwrap()
+    expect(options).toEqual(['amr', 'age', 'role', 'group', 'bound'])
+    for (const reason of options) expect(REASON.parse(reason)).toBe(reason)
+  })
+
   test('a reason that nobody knows counts as none', () => {
-    for (const reason of ['amr', 'age', 'role', 'group', 'bound']) expect(REASON.parse(reason)).toBe(reason)
     for (const other of ['', 'AMR', 'x', ['amr', 'amr'], undefined])
       expect(REASON.parse(other)).toBeUndefined()
   })

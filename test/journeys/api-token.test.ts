@@ -125,7 +125,7 @@ function offeredHref(path: string, begun: PageAnswer | undefined): string {
   return links.find(({ href }) => new URL(href).pathname.startsWith(folder))?.href ?? path
 }
 
-test('the table has every operation', () => {
+test('each operation has a row: whether its call carries the API token', () => {
   const operations = [
     ...Object.values(ENTRY_OPERATIONS),
     ...Object.values(OFFERED_OPERATIONS),

@@ -22,7 +22,7 @@ test('each check, and each reason, is about a belief of that page, or has an id 
   expect(about.filter((id) => !ids.includes(id))).toEqual([])
 })
 
-test('each step that Gatehouse sends to Okta is sent without the API token, but Duo’s', () => {
+test('steps-without-token.ts sends each step of src/authn/operations.ts, but Duo’s', () => {
   const operations = Object.keys({ ...ENTRY_OPERATIONS, ...OFFERED_OPERATIONS, ...STEP_OPERATIONS })
   const replayed = new Set(STEPS.map(({ operation }) => operation))
   expect(operations.filter((id) => !replayed.has(id))).toEqual(['completeDuo'])

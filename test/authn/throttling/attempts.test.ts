@@ -85,7 +85,7 @@ test.each(TABLE)('%s with %j is this kind of attempt: %s', (operation, step, kin
   expect(kindsOf(operation, step)).toEqual([kind])
 })
 
-test('the table above has every operation', () => {
+test('each operation has a row: a step of it, and the kind of attempt that it is', () => {
   const tested = new Set(TABLE.map(([operation]) => operation))
   expect(tested).toEqual(new Set(OPERATIONS.map(({ name }) => name)))
 })
