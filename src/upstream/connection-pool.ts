@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
+import { createSecureContext, rootCertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { unzip } from 'node:zlib'
 import { type AxiosAdapter, AxiosHeaders, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
@@ -30,7 +30,10 @@ export const MAX_RESPONSE_BYTES = 4_194_304
 export function createDispatcher(origin: string, options: ConnectionOptions): Dispatcher {
   const connect = {
     timeout: options.connectTimeoutMs ?? 3000,
-    ...(options.ca && origin.startsWith('https:') ? { secureContext: secureContextWith(options.ca) } : {}),
+    // once: it takes some 10 ms, which each connection would take otherwise
+    ...(options.ca && origin.startsWith('https:')
+      ? { secureContext: createSecureContext({ ca: [...rootCertificates, ...options.ca] }) }
+      : {}),
   }
   const settings = {
     connections: options.maxConnections,
@@ -48,16 +51,6 @@ export function createDispatcher(origin: string, options: ConnectionOptions): Di
     httpsProxy: options.httpsProxy,
     noProxy: noProxyFor(options.noProxy ?? [], origin),
   })
-}
-
-const secureContexts = new Map<string, SecureContext>()
-
-/** Of these authorities and the public ones. Kept: each connection would take some 10 ms. */
-function secureContextWith(ca: readonly string[]): SecureContext {
-  const pem = ca.join('\n')
-  const context = secureContexts.get(pem) ?? createSecureContext({ ca: [...rootCertificates, ...ca] })
-  secureContexts.set(pem, context)
-  return context
 }
 
 export interface ReceivedResponse {
