@@ -99,9 +99,13 @@ describe.each(NAMES)('%s', (name) => {
     ])
 
     await page.goto(PORTAL)
-    await page.evaluate(() => fetch('/api/v1/sessions/me', { method: 'DELETE' }))
+    const signedOut = () => fetch('/api/v1/sessions/me', { method: 'DELETE' }).then(({ status }) => status)
+    expect(await page.evaluate(signedOut)).toBe(204)
     await page.goto(`${wiki}/page`)
-    expect(page.url()).toContain(`${PORTAL}/?returnTo=`)
+    expect([page.url(), await page.textContent('body')]).toEqual([
+      expect.stringContaining(`${PORTAL}/?returnTo=`),
+      expect.anything(),
+    ])
     await context.close()
   })
 
