@@ -1,5 +1,5 @@
 import type { Session } from './session.ts'
-import { formatTimes, type SessionTimeLimits } from './session-times.ts'
+import { formatLife, type SessionTimeLimits } from './session-times.ts'
 
 /** What a browser is told of its session, as Okta's sessions API does, without a token. */
 export function presentSession(
@@ -20,10 +20,10 @@ export function presentSession(
 ) {
   const { publicId: id, userId, login, profile, amr, authenticatedAtMs } = session
   const authenticatedAt = new Date(authenticatedAtMs).toISOString()
-  const { lastSeenAt: _, ...times } = formatTimes(session, limits)
+  const life = formatLife(session, limits)
   const deviceBound = session.binding !== undefined
   const status = 'ACTIVE'
-  return { id, userId, login, profile, status, ...times, authenticatedAt, amr, deviceBound, _links }
+  return { id, userId, login, profile, status, ...life, authenticatedAt, amr, deviceBound, _links }
 }
 
 export type SessionLinks = ReturnType<typeof sessionLinksAt>

@@ -24,9 +24,14 @@ export function remainingMs(session: SessionTimes, limits: SessionLimits): numbe
 
 /** The times of a session as responses show them. */
 export function formatTimes(session: SessionTimes, limits: SessionTimeLimits) {
+  const { createdAt, ...ends } = formatLife(session, limits)
+  return { createdAt, lastSeenAt: new Date(session.lastSeenAtMs).toISOString(), ...ends }
+}
+
+/** From when until when the session lives. */
+export function formatLife(session: SessionTimes, limits: SessionTimeLimits) {
   return {
     createdAt: new Date(session.createdAtMs).toISOString(),
-    lastSeenAt: new Date(session.lastSeenAtMs).toISOString(),
     expiresAt: new Date(session.createdAtMs + limits.absoluteMs).toISOString(),
     idleExpiresAt: new Date(idleExpiresAtMs(session, limits)).toISOString(),
   }
