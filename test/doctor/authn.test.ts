@@ -54,7 +54,8 @@ describe('the sandbox', () => {
 
   test('the token is accepted, and no user is touched', async () => {
     const { reach, clock, token } = await authnChecks(upstream.signInEnv)
-    expect(reach).toMatch(/^(ok: the org answers|warn: the org takes [\d.]+ s to answer)$/) // busy machine
+    // the machine may be busy
+    expect(reach).toMatch(/^(ok: the org answers|warn: the org takes [\d.]+ s to answer)$/)
     expect(token).toBe('ok: Okta accepts the API token')
     expect(clock).toMatch(/^ok: the clocks differ by \d s$/)
     const bodies = upstream.sandbox.requestLog.authn.entries.map(({ method, path }) => `${method} ${path}`)
