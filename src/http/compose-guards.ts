@@ -4,7 +4,7 @@ import type { Request, Response } from 'express'
  * Express middleware that may refuse a request. It returns what `next` returns: where guards run
  * before a handler (`guarded`), that is the end of the handler, for which a guard can wait.
  */
-export type Guard = (req: Request, res: Response, next: () => unknown) => unknown
+export type Guard = (req: Request, res: Response, next: (error?: unknown) => unknown) => unknown
 
 /**
  * A row of a table of guards (`createGuards` in app.ts): one guard, and the columns (kinds of
@@ -21,12 +21,13 @@ export function guardsOf<Column extends string>(rows: readonly GuardRow<Column>[
 }
 
 /**
- * One guard that runs the guards in their order, and then `next`. A layer of Express for each would
- * cost more.
+ * One guard that runs the guards in their order, and then `next`; as in Express, an error that one
+ * passes to its `next` skips the others. A layer of Express for each would cost more.
  */
 export function composed(guards: readonly Guard[]): Guard {
   return guards.reduceRight<Guard>(
-    (rest, guard) => (req, res, next) => guard(req, res, () => rest(req, res, next)),
+    (rest, guard) => (req, res, next) =>
+      guard(req, res, (error) => (error === undefined ? rest(req, res, next) : next(error))),
     (_req, _res, next) => next(),
   )
 }

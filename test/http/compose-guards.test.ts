@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import { type AppOptions, createGuards, publicRoutes } from '../../src/app.ts'
-import { type Guard, guarded, guardsOf } from '../../src/http/compose-guards.ts'
+import { composed, type Guard, guarded, guardsOf } from '../../src/http/compose-guards.ts'
 import { kindOf, type RouteKind } from '../../src/http/route.ts'
 import { anyAppOptions } from '../support/app-options.ts'
 
@@ -116,4 +116,23 @@ test('a guard waits for the handler, and one that refuses keeps the rest from ru
   const refused = guarded([waits, refuses, passes], handle)(req, res, () => ran.push('never'))
   await expect(refused).rejects.toThrow('refused')
   expect(ran).toEqual(['before'])
+})
+
+test('an error that a guard passes on skips the rest, and arrives at the end', () => {
+  const passesOn: Guard = (_req, _res, next) => next(new Error('of a middleware'))
+  const passed: unknown[] = []
+  const [req, res] = [{} as Request, {} as Response]
+  const never = () => {
+    throw new Error('not skipped')
+  }
+  composed([passesOn, never])(req, res, (error) => passed.push(error))
+  guarded([passesOn], never)(req, res, (error) => passed.push(error))
+  expect(passed).toEqual([new Error('of a middleware'), new Error('of a middleware')])
+})
+
+test('guards that all pass end with next, without an error', () => {
+  const passes: Guard = (_req, _res, next) => next()
+  const passed: unknown[] = []
+  composed([passes, passes])({} as Request, {} as Response, (...given) => passed.push(given))
+  expect(passed).toEqual([[]])
 })
