@@ -36,10 +36,13 @@ export const PUBLIC_URL_FAULTS = {
 
 export const PORTAL_FAULTS = {
   'cookies-and-caching': COOKIES_AND_CACHING,
+  replicas: REPLICAS,
+}
+
+export const FEATURE_FAULTS = {
   'device-bound': DEVICE_BOUND,
   'event-hooks': EVENT_HOOKS,
   'other-hosts': OTHER_HOSTS,
-  replicas: REPLICAS,
 }
 
 export const SERVICES_FAULTS = {
