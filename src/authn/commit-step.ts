@@ -37,8 +37,8 @@ type Undo = () => Promise<unknown>
 
 /**
  * Writes the session, the transaction and the shared result, and releases the lock, in one turn.
- * If a write fails, if the lock has expired and the transaction has changed since, or if all
- * sessions of the user ended meanwhile, all writes are undone.
+ * If a write fails, if the stored transaction has changed since it was read (`StepLocks.commit`), or
+ * if all sessions of the user ended meanwhile, all writes are undone.
  */
 export async function commitStep(
   decision: Decision,
@@ -112,13 +112,13 @@ async function writeAll(
   const offering = addOffers(decision, step, client, deps)
   // last: if all sessions of the user end after this read, that finds what was written before it
   const reading = store.preservesWriteOrder ? isEndedMeanwhile(decision, deps) : Promise.resolve(false)
-  const [entries, device, , isCommitted, , isEnded] = await allSettledOrThrow(
+  const [entries, device, isCommitted, isEnded] = await allSettledOrThrow(
     Promise.resolve(writing),
     Promise.resolve(taking),
-    transaction,
     committing,
-    offering,
     reading,
+    transaction,
+    offering,
   )
   if (!isCommitted) throw stepInProgress()
   const endsLater = !store.preservesWriteOrder && (await isEndedMeanwhile(decision, deps))
@@ -199,7 +199,7 @@ function leaveUserIndex(
   transactions.removeFromUserIndex(before, lock.recordKey)
 }
 
-/** False if the lock had expired, and the transaction has changed since. */
+/** False if the stored transaction has changed since it was read (`StepLocks.commit`). */
 async function commitLock(
   { after, outcome, unlessEnded }: Decision,
   { before, lock }: JoinedStep,

@@ -35,7 +35,7 @@ export interface JoinedStep {
   /**
    * Reserved with what the request alone tells (`attemptOf`); `enforce` adds what the plan says.
    */
-  readonly attempt: Reservation
+  readonly reservation: Reservation
 }
 
 /**
@@ -53,19 +53,24 @@ export async function joinStep(
   const attemptKnown = attemptOf(request, settings)
   if (lockRequest === undefined || !('handle' in request)) {
     const before = beginTransaction(request, client, now())
-    return { before, handle: newHandle(), lock: undefined, attempt: throttling.reserve(attemptKnown, client) }
+    return {
+      before,
+      handle: newHandle(),
+      lock: undefined,
+      reservation: throttling.reserve(attemptKnown, client),
+    }
   }
   const acquiring = locks.acquire(lockRequest) // in the same round trip as the attempt
-  const attempt = throttling.reserve(attemptKnown, client)
+  const reservation = throttling.reserve(attemptKnown, client)
   try {
     const acquired = await acquiring
     // a waiting request is not answered 429; `enforce` reserves again
-    if (!acquired.isOurs) attempt.refund()
+    if (!acquired.isOurs) reservation.refund()
     const lock = acquired.isOurs ? acquired : await locks.waitForLock(lockRequest, acquired)
     if ('outcome' in lock) return { shared: lock.outcome }
-    return { before: await ownTransaction(lock, client, deps), handle: request.handle, lock, attempt }
+    return { before: await ownTransaction(lock, client, deps), handle: request.handle, lock, reservation }
   } catch (error) {
-    attempt.refund()
+    reservation.refund()
     throw error
   }
 }

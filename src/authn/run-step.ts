@@ -46,11 +46,11 @@ export async function runStep(
   let decision: Decision
   try {
     plan = planStep(request, step.before, now(), settings) // 401, 403, 429
-    await step.attempt.enforce(plan.attempt) // 429
+    await step.reservation.enforce(plan.attempt) // 429
     await prepare(plan, step, client, deps) // 429
     isPrepared = true
     decision = await askOkta(plan, step, client, deps) // 502, 503, 504
-    step.attempt.consumeOrRefund(decision.attempt)
+    step.reservation.consumeOrRefund(decision.attempt)
     if (decision.endsOthersOf !== undefined)
       decision = await endOtherSessions(decision, decision.endsOthersOf, step, client, deps)
   } catch (error) {

@@ -29,12 +29,12 @@ interface FailedStep extends JoinedStep {
  */
 export async function settleStep(
   thrown: unknown,
-  { plan, isPrepared, handle, attempt, lock }: FailedStep,
+  { plan, isPrepared, handle, reservation, lock }: FailedStep,
   client: Client,
   deps: SettleDeps,
 ): Promise<unknown> {
   const error = thrown instanceof StepRefusedError ? await applyRefusal(thrown, handle, client, deps) : thrown
-  attempt.consumeOrRefundOnError(error)
+  reservation.consumeOrRefundOnError(error)
   const code = isPrepared && plan !== undefined && 'cooldown' in plan ? plan.cooldown : undefined
   const [ended] = await Promise.allSettled([
     code !== undefined && !mayHaveReachedUpstream(error) ? deps.cooldown.end(code) : undefined,

@@ -16,14 +16,15 @@ const RECOVERY = planStep({ kind: 'recovery', recoveryType: 'PASSWORD', body: SM
 async function settled(thrown: unknown, more: { isPrepared?: boolean; endFails?: Error } = {}) {
   const done: unknown[] = []
   const record = (name: string) => (value: unknown) => void done.push([name, value])
-  const attempt = {
+  const reservation = {
     enforce: async () => {},
     refund: () => {},
     consumeOrRefund: () => {},
     consumeOrRefundOnError: record('attempt'),
   }
   const { isPrepared = true, endFails } = more
-  const failed = { before: begun(), handle: '00handle', lock: undefined, attempt, plan: RECOVERY, isPrepared }
+  const joined = { before: begun(), handle: '00handle', lock: undefined, reservation }
+  const failed = { ...joined, plan: RECOVERY, isPrepared }
   const error = await settleStep(thrown, failed, CLIENT, {
     locks: { commit: async () => true, release: async () => {} },
     log: collectLog().log,

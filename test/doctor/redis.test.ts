@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
-import { createKeyRegistry } from '../../src/store/key-registry.ts'
+import { createKeyRegistry } from '../../src/store/secret-key-registry.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { useFixture } from '../support/fixture.ts'
 import { makeCertificates } from '../support/redis-certificates.ts'

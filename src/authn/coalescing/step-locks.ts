@@ -122,7 +122,8 @@ export class StepLocks {
 
   /**
    * Writes the transaction, shares the result and releases the lock in one round trip. False if the
-   * lock had expired.
+   * record has changed since it was read: by another step after the lock had expired, or because
+   * all sessions of the user have ended. Only the lock is released then.
    */
   commit(lock: StepLock, record: RecordChange, outcome: StepOutcome): Promise<boolean> {
     const { store, seal, sharedMs } = this.#options

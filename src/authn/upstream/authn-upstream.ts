@@ -42,7 +42,8 @@ export interface AuthnUpstreamOptions {
   readonly monotonic?: () => number
 }
 
-export const PRIMARY = '/api/v1/authn' // the path of primary authentication
+/** The path of primary authentication; those of all other operations begin with it. */
+export const PRIMARY = '/api/v1/authn'
 
 /** The longest wait for other calls, as a share of the time for a step. */
 const MAX_WAIT_SHARE = 0.5

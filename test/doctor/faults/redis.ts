@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createKeyRegistry } from '../../../src/store/key-registry.ts'
+import { createKeyRegistry } from '../../../src/store/secret-key-registry.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { startForwarder, withoutCommand } from '../../support/forwarder.ts'
 import { TEST_KEY } from '../../support/gatehouse.ts'
