@@ -37,8 +37,8 @@ type Undo = () => Promise<unknown>
 
 /**
  * Writes the session, the transaction and the shared result, and releases the lock, in one turn.
- * If a write fails, if the stored transaction has changed since it was read (`StepLocks.commit`), or
- * if all sessions of the user ended meanwhile, all writes are undone.
+ * If a write fails, if the stored transaction has changed since it was read (`StepLocks.commit`),
+ * or if all sessions of the user ended meanwhile, all writes are undone.
  */
 export async function commitStep(
   decision: Decision,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
-import { createKeyRegistry } from '../../src/store/secret-key-registry.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import { createKeyRegistry } from '../../src/store/secret-key-registry.ts'
 import { useFixture } from '../support/fixture.ts'
 import { makeCertificates } from '../support/redis-certificates.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'

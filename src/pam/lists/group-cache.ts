@@ -43,8 +43,8 @@ export function createGroupCache(options: GroupCacheOptions) {
 
   return {
     /**
-     * A cached list that is older than `maxAgeMs` is not served. One that was just read may be older
-     * if its read was interrupted (list-reader.ts).
+     * A cached list that is older than `maxAgeMs` is not served. One that was just read may be
+     * older, if its read was interrupted (list-reader.ts).
      *
      * @throws PamFailure
      */
