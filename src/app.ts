@@ -134,7 +134,7 @@ export function createApp(options: AppOptions): Express {
   for (const { path, handle } of routesOfKinds(F))
     app.route(path).all(guarded(guardsIn(F, 'paths', 'route'), handle))
   addRoutes(app, routesOfKinds(B, K), (route) => guardsIn(kindOf(route), 'paths', 'route'))
-  app.use(composed(guardsIn(U, 'paths'))) // the same guards as in the columns O to H
+  app.use(composed(guardsIn(U, 'paths'))) // as in the columns O to X, and H
   serveRoutes(app, routesOfKinds(O, I, R, S, W, D, X, H), (route) => guardsIn(kindOf(route), 'route'))
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'unexpected_error' }))
   return app

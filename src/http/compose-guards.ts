@@ -27,7 +27,7 @@ export function guardsOf<Column extends string>(rows: readonly GuardRow<Column>[
 export function composed(guards: readonly Guard[]): Guard {
   return guards.reduceRight<Guard>(
     (rest, guard) => (req, res, next) =>
-      guard(req, res, (error) => (error === undefined ? rest(req, res, next) : next(error))),
+      guard(req, res, (error) => (error ? next(error) : rest(req, res, next))),
     (_req, _res, next) => next(),
   )
 }

@@ -28,7 +28,7 @@ export function formatTimes(session: SessionTimes, limits: SessionTimeLimits) {
   return { createdAt, lastSeenAt: new Date(session.lastSeenAtMs).toISOString(), ...ends }
 }
 
-/** From when until when the session lives. */
+/** When the session began, and when it ends. */
 export function formatLife(session: SessionTimes, limits: SessionTimeLimits) {
   return {
     createdAt: new Date(session.createdAtMs).toISOString(),

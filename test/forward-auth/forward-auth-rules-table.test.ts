@@ -105,7 +105,7 @@ describe('the query of /forward-auth', () => {
       ])
   })
 
-  test('each reason has rows in the tables below: when it is given, and what /signin does with it', () => {
+  test('the reasons are these; a new one needs rows in the tables below', () => {
     const { options } = REASON.unwrap().unwrap()
     expect(options).toEqual(['amr', 'age', 'role', 'group', 'bound'])
     for (const reason of options) expect(REASON.parse(reason)).toBe(reason)

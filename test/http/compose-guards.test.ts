@@ -130,9 +130,15 @@ test('an error that a guard passes on skips the rest, and arrives at the end', (
   expect(passed).toEqual([new Error('of a middleware'), new Error('of a middleware')])
 })
 
-test('guards that all pass end with next, without an error', () => {
+test('guards that all pass end with next, without an error; null is none, as in Express', () => {
   const passes: Guard = (_req, _res, next) => next()
+  const passesNull: Guard = (_req, _res, next) => next(null)
+  const ran: string[] = []
+  const last: Guard = (_req, _res, next) => {
+    ran.push('last')
+    return next()
+  }
   const passed: unknown[] = []
-  composed([passes, passes])({} as Request, {} as Response, (...given) => passed.push(given))
-  expect(passed).toEqual([[]])
+  composed([passes, passesNull, last])({} as Request, {} as Response, (...given) => passed.push(given))
+  expect([ran, passed]).toEqual([['last'], [[]]])
 })
