@@ -43,7 +43,7 @@ export function createLoadSession(options: LoadSessionOptions, { expressStore: s
     })
     // express-session has checked the cookie and begun to read the record: both are one round trip
     const [voidBeforeMs] = await Promise.all([voidTimes.timeFor(req.sessionID), loading])
-    const { stored } = req.session
+    const stored = req.session.stored?.()
     leaveUnchanged(req)
     const isValid =
       stored?.id === req.sessionID &&

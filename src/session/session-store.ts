@@ -32,8 +32,11 @@ const SessionRecord = z.discriminatedUnion('version', [
 
 declare module 'express-session' {
   interface SessionData {
-    /** undefined: the stored record cannot be read. */
-    stored?: LoadedSession
+    /**
+     * undefined: the stored record cannot be read. A function, which JSON leaves out: to find
+     * changes, express-session hashes the JSON of what it reads. Here it never saves any.
+     */
+    stored?: () => LoadedSession
   }
 }
 
@@ -59,7 +62,7 @@ export function createSessionStore(options: SessionsOptions) {
     client: toRedisClient(store),
     prefix,
     serializer,
-    ttl: ({ stored }) => Math.ceil((stored ? remainingMs(stored.session, options) : options.idleMs) / 1000),
+    ttl: ({ stored }) => Math.ceil((stored ? remainingMs(stored().session, options) : options.idleMs) / 1000),
     disableTouch: true,
   })
 
@@ -73,13 +76,13 @@ export function createSessionStore(options: SessionsOptions) {
     async read(id: string): Promise<LoadedSession | { readonly session: undefined } | undefined> {
       const data: SessionData | null = await expressStore.get(id)
       if (data === null) return undefined
-      const { stored } = data
+      const stored = data.stored?.()
       if (stored?.id !== id) return { session: undefined }
       return remainingMs(stored.session, options) > 0 ? stored : undefined
     },
 
     async create(id: string, session: Session): Promise<void> {
-      await expressStore.set(id, { cookie, stored: { id, session } })
+      await expressStore.set(id, { cookie, stored: () => ({ id, session }) })
     },
 
     /**
@@ -97,11 +100,11 @@ export function createSessionStore(options: SessionsOptions) {
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
         const changed = change(current)
         if (changed === current) return current
-        const value = serializer.stringify({ cookie, stored: { id, session: changed } })
+        const value = serializer.stringify({ cookie, stored: () => ({ id, session: changed }) })
         if (await store.replaceIf(key, expected, value, remainingMs(changed, options))) return changed
         const stored = await store.get(key)
         if (stored === undefined) return undefined
-        const { stored: again } = serializer.parse(stored)
+        const again = serializer.parse(stored).stored?.()
         if (again?.id !== id) return undefined
         ;[current, expected] = [again.session, stored]
       }
@@ -152,11 +155,11 @@ function createSerializer(options: SessionsOptions, prefix: string) {
       const record = values.open(raw, prefix)
       if (record === undefined) return { cookie }
       const { id, session } = record
-      return { cookie, stored: { id, session, [STORED_TEXT]: raw } }
+      return { cookie, stored: () => ({ id, session, [STORED_TEXT]: raw }) }
     },
     stringify({ stored }: SessionData): string {
       if (stored === undefined) throw new TypeError('there is no session to save')
-      const { id, session } = stored
+      const { id, session } = stored()
       const { binding } = session
       return values.seal(
         binding === undefined
