@@ -121,7 +121,6 @@ const changedElsewhere: Step = async (login) => {
   await visitor.page.goto(demo.demo.url)
 }
 
-/** The users of a group sign in one after the other on one page, which is loaded only once. */
 /** The users of a group sign in one after the other on one page, which is loaded once. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, readonly Step[]>>>> = {
   passwords: {

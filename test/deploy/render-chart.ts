@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,8 @@ export const REQUIRED = {
 }
 
 const CHART = 'deploy/helm/gatehouse'
+/** Once for all charts of a file, as it starts a Node process. */
+const HELM = execFileSync(process.execPath, ['tools/deploy/helm.mjs', '--path'], { encoding: 'utf8' })
 
 /** What Helm makes of the chart: its objects, or an error with Helm's message. */
 export function renderChart(values: object = { env: REQUIRED }, chart: string = CHART): Manifest[] {
@@ -34,11 +36,11 @@ export function notesOf(values: object): string {
 
 function helm(command: readonly string[], values: object): string {
   const options = ['--namespace', 'gatehouse', '--values', '-']
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ['tools/deploy/helm.mjs', ...command, ...options],
-    { input: JSON.stringify(values), encoding: 'utf8', maxBuffer: 10_000_000 },
-  )
+  const { status, stdout, stderr } = spawnSync(HELM, [...command, ...options], {
+    input: JSON.stringify(values),
+    encoding: 'utf8',
+    maxBuffer: 10_000_000,
+  })
   if (status !== 0) throw new Error(stderr)
   return stdout
 }

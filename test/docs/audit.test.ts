@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { AUDIT_FIELD_TEXTS } from '../../scripts/docs/audit.ts'
 import { REVOCATION_REASONS } from '../../src/observability/audit-events.ts'
-import { checkAuditLines } from '../support/audit-lines.ts'
+import { createAjv } from '../support/ajv.ts'
+import { AUDIT_SCHEMA, checkAuditLines } from '../support/audit-lines.ts'
 
 test('every reason for ending sessions is named', () => {
   for (const reason of REVOCATION_REASONS) expect(AUDIT_FIELD_TEXTS.reason).toContain(`\`${reason}\``)
@@ -29,4 +30,10 @@ test('an audit line with a login, without a field, with a login as a hash or wit
   expect(() => checkAuditLines([{ ...line, audit: undefined }])).toThrow(/audit/)
   expect(() => checkAuditLines([{ ...line, loginHash: 'ada@example.com' }])).toThrow(/loginHash/)
   expect(() => checkAuditLines([{ event: 'unknown_event', audit: true }])).toThrow(/not an audit event/)
+})
+
+test('the schema of audit lines is a valid JSON Schema', () => {
+  const ajv = createAjv({ strict: true })
+  expect([ajv.validateSchema(AUDIT_SCHEMA), ajv.errors]).toEqual([true, null])
+  expect(ajv.validateSchema({ ...AUDIT_SCHEMA, $defs: { event: { type: 'texts' } } })).toBe(false)
 })

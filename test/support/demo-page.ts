@@ -104,7 +104,7 @@ async function openDemo(options: Pick<DemoOptions, 'now'>): Promise<DemoHarness>
       free.push(...kept)
       const pages = chromium.contexts().flatMap((context) => context.pages())
       for (const page of pages) if (!free.includes(page)) await page.close()
-      for (const page of kept) await leave(page)
+      for (const page of kept) await leave(page, demo.url)
       for (const context of chromium.contexts()) if (context.pages().length === 0) await context.close()
       demo.sandbox.reset()
       expect(problems.splice(0)).toEqual([])
@@ -116,11 +116,15 @@ async function openDemo(options: Pick<DemoOptions, 'now'>): Promise<DemoHarness>
   }
 }
 
-/** Leaves nothing for the next test. */
-async function leave(page: Page): Promise<void> {
+/**
+ * Leaves nothing for the next test. The page goes to a picture of the same site: for `about:blank`,
+ * which has no `Cross-Origin-Opener-Policy`, Chromium starts another process, and one more for the
+ * page after it.
+ */
+async function leave(page: Page, demoUrl: string): Promise<void> {
   await page.unrouteAll()
   await page.evaluate('localStorage.clear(); sessionStorage.clear()')
-  await page.goto('about:blank')
+  await page.goto(`${demoUrl}/icon.svg`)
   await page.context().clearCookies()
 }
 

