@@ -36,11 +36,12 @@ export function notesOf(values: object): string {
 
 function helm(command: readonly string[], values: object): string {
   const options = ['--namespace', 'gatehouse', '--values', '-']
-  const { status, stdout, stderr } = spawnSync(HELM, [...command, ...options], {
+  const { error, status, stdout, stderr } = spawnSync(HELM, [...command, ...options], {
     input: JSON.stringify(values),
     encoding: 'utf8',
     maxBuffer: 10_000_000,
   })
+  if (error !== undefined) throw error
   if (status !== 0) throw new Error(stderr)
   return stdout
 }
