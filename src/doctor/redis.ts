@@ -43,9 +43,11 @@ export function redisChecks(context: DoctorContext): CheckGroup {
     {
       name: 'redis.reach',
       run: async () => {
-        code = await connect()
-        const ofSentinels = code === undefined ? undefined : await checkSentinels(options)
-        return ofSentinels ?? judgeReach(code, target)
+        const connecting = connect()
+        const ofSentinels = await checkSentinels(options)
+        if (ofSentinels !== undefined) return ofSentinels // the client only tries again until its time is over
+        code = await connecting
+        return judgeReach(code, target)
       },
     },
     // until a database is selected, the client sends nothing

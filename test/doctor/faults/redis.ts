@@ -446,7 +446,7 @@ export const REDIS_SENTINEL_AND_CLUSTER: Faults<ServicesCause> = {
     fix: 'Start Redis',
   },
   'redis-instead-of-sentinels': {
-    cause: ({ redis }) => quicklyOn(`redis+sentinel://127.0.0.1:${redis.port}?name=main`),
+    cause: ({ redis }) => on(`redis+sentinel://127.0.0.1:${redis.port}?name=main`),
     told: reach('the servers in REDIS_URL are not Sentinel servers'),
     fix: 'Name the Sentinel servers',
   },
@@ -514,7 +514,7 @@ function sentinels(change: (url: string) => string): ServicesCause {
   return async ({ cleanUp }) => {
     const { url, stop } = await startSentinels({ replicas: 0, sentinels: 1, password: 'plainly-fake' })
     cleanUp(stop)
-    return quicklyOn(change(url))
+    return on(change(url))
   }
 }
 
