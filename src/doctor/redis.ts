@@ -45,7 +45,7 @@ export function redisChecks(context: DoctorContext): CheckGroup {
       run: async () => {
         const connecting = connect()
         const ofSentinels = await checkSentinels(options)
-        if (ofSentinels !== undefined) return ofSentinels // the client only tries again until its time is over
+        if (ofSentinels !== undefined) return ofSentinels // the client would try again in vain
         code = await connecting
         return judgeReach(code, target)
       },

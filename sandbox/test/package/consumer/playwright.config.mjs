@@ -7,5 +7,10 @@ export default defineConfig({
   workers: 1,
   reporter: 'line',
   webServer: { command: `node serve-portal.mjs ${new URL(url).port}`, url },
-  use: { launchOptions: { executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] } },
+  use: {
+    launchOptions: {
+      executablePath: process.env.CHROMIUM,
+      args: ['--no-sandbox', '--disable-gpu', '--disable-features=WebUIOmniboxAimPopup,WebUIOmniboxPopup'],
+    },
+  },
 })
