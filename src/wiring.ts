@@ -39,6 +39,7 @@ import { KEYS, keyOf } from './store/keys.ts'
 import { openStore } from './store/open-store.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/secret-key-registry.ts'
 import type { Store } from './store/store.ts'
+import { trusting } from './upstream/connection-pool.ts'
 import { createHttpApi, type HttpApiOptions } from './upstream/http-api.ts'
 
 /** All components of a broker; nothing listens yet. */
@@ -326,7 +327,7 @@ function createApi(
         log.warn('upstream_breaker', { upstream: name, state })
       },
     },
-    ca: egress.ca,
+    secureContext: trusting(egress.ca),
     httpsProxy: egress.httpsProxy?.value,
     noProxy: egress.noProxy,
     name,

@@ -11,7 +11,10 @@ import type { DoctorContext } from './check.ts'
  * The same code as the broker's own calls, so that certificates and the egress proxy are those of
  * its calls.
  */
-export function createDoctorApi(baseUrl: string, { config, timeoutMs, slowMs }: DoctorContext): HttpApi {
+export function createDoctorApi(
+  baseUrl: string,
+  { config, secureContext, timeoutMs, slowMs }: DoctorContext,
+): HttpApi {
   const { egress } = config
   const api = createHttpApi({
     baseUrl,
@@ -19,7 +22,7 @@ export function createDoctorApi(baseUrl: string, { config, timeoutMs, slowMs }: 
     totalTimeoutMs: timeoutMs + slowMs,
     maxConnections: 8,
     breaker: { consecutiveFailures: 100, halfOpenAfterMs: 1 }, // never opens: there are fewer calls
-    ca: egress.ca,
+    secureContext,
     httpsProxy: egress.httpsProxy?.value,
     noProxy: egress.noProxy,
     name: 'doctor',

@@ -1,9 +1,12 @@
+import type { SecureContext } from 'node:tls'
 import type { Config } from '../config/load-config.ts'
 import { type Finding, skipped } from './finding.ts'
 
 /** The configuration and the limits of all groups of checks. */
 export interface DoctorContext {
   readonly config: Config
+  /** Trusts the authorities of the configuration. */
+  readonly secureContext: SecureContext | undefined
   /** For a call, connecting included. */
   readonly timeoutMs: number
   readonly now: () => number

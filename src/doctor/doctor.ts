@@ -1,4 +1,5 @@
 import type { Config } from '../config/load-config.ts'
+import { trusting } from '../upstream/connection-pool.ts'
 import { authnChecks } from './authn.ts'
 import type { CheckResult, DoctorContext } from './check.ts'
 import { pamChecks } from './pam.ts'
@@ -22,7 +23,9 @@ const CLIENT_SHARE = 0.7
 export function runDoctor(config: Config, options: DoctorOptions = {}): Promise<CheckResult[]> {
   const { deadlines = DEADLINES, now = Date.now, ...user } = options
   const timeoutMs = deadlines.checkMs * CLIENT_SHARE
-  const context = { config, timeoutMs, now, ...user, logMs: deadlines.logMs, slowMs: deadlines.slowMs }
+  const secureContext = trusting(config.egress.ca)
+  const limits = { timeoutMs, logMs: deadlines.logMs, slowMs: deadlines.slowMs }
+  const context = { config, secureContext, now, ...user, ...limits }
   const groups = [redisChecks, authnChecks, pamChecks, publicChecks].map((checks) => checks(context))
   return runChecks(groups, deadlines)
 }

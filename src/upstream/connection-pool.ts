@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { createSecureContext, rootCertificates } from 'node:tls'
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 import { promisify } from 'node:util'
 import { unzip } from 'node:zlib'
 import { type AxiosAdapter, AxiosHeaders, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
@@ -13,8 +13,8 @@ export interface ConnectionOptions {
   readonly totalTimeoutMs: number
   readonly maxResponseBytes?: number
   readonly maxConnections: number
-  /** PEM of private certificate authorities, in addition to the public ones. */
-  readonly ca?: readonly string[] | undefined
+  /** Of https. By default, the public certificate authorities are trusted. */
+  readonly secureContext?: SecureContext | undefined
   readonly httpsProxy?: string | undefined
   /** Entries of `NO_PROXY`. */
   readonly noProxy?: readonly string[] | undefined
@@ -24,16 +24,21 @@ export interface ConnectionOptions {
 export const MAX_RESPONSE_BYTES = 4_194_304
 
 /**
+ * Trusts private certificate authorities (PEM) in addition to the public ones. It takes tens of
+ * milliseconds, so it is not done for each connection, nor for each client of the doctor.
+ */
+export function trusting(ca: readonly string[] | undefined): SecureContext | undefined {
+  return ca && createSecureContext({ ca: [...rootCertificates, ...ca] })
+}
+
+/**
  * The egress proxy is used for https only: plain http goes only to this host, and its credentials
  * must not leave it.
  */
 export function createDispatcher(origin: string, options: ConnectionOptions): Dispatcher {
   const connect = {
     timeout: options.connectTimeoutMs ?? 3000,
-    // once: it takes some 10 ms, which each connection would take otherwise
-    ...(options.ca && origin.startsWith('https:')
-      ? { secureContext: createSecureContext({ ca: [...rootCertificates, ...options.ca] }) }
-      : {}),
+    ...(options.secureContext ? { secureContext: options.secureContext } : {}),
   }
   const settings = {
     connections: options.maxConnections,

@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { trusting } from '../../src/upstream/connection-pool.ts'
 import type { HttpApiOptions } from '../../src/upstream/http-api.ts'
 import { mayHaveReachedUpstream } from '../../src/upstream/upstream-failure.ts'
 import { keeper } from '../support/keeper.ts'
@@ -15,6 +16,7 @@ beforeAll(() => {
   certificates = makeCertificates()
 })
 afterAll(() => certificates.remove())
+const trusted = () => trusting([certificates.ca])
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -95,14 +97,14 @@ describe('private certificate authorities', () => {
   // shows: V12.3.4
   test('the configured authority is trusted in addition to the public ones', async () => {
     const upstream = await secureUpstream()
-    const answer = await client(`https://localhost:${upstream.port}`, { ca: [certificates.ca] }).send(GET)
+    const answer = await client(`https://localhost:${upstream.port}`, { secureContext: trusted() }).send(GET)
     expect(answer.json).toEqual({ secure: true })
   })
 
   // shows: V12.3.2
   test('a certificate for another name is refused, even of a trusted authority', async () => {
     const upstream = await secureUpstream()
-    const other = client(`https://127.0.0.2:${upstream.port}`, { ca: [certificates.ca] })
+    const other = client(`https://127.0.0.2:${upstream.port}`, { secureContext: trusted() })
     expect((await failureOf(other.send(GET))).outcome).toBe('unreachable')
     expect(upstream.arrived()).toBe(0)
   })
@@ -113,7 +115,7 @@ describe('an egress proxy', () => {
     const upstream = await secureUpstream()
     const egress = await proxy()
     const through = client(`https://localhost:${upstream.port}`, {
-      ca: [certificates.ca],
+      secureContext: trusted(),
       httpsProxy: egress.url,
     })
     expect((await through.send(GET)).json).toEqual({ secure: true })
@@ -125,7 +127,7 @@ describe('an egress proxy', () => {
     const upstream = await secureUpstream()
     const egress = await proxy()
     const through = client(`https://localhost:${upstream.port}`, {
-      ca: [certificates.ca],
+      secureContext: trusted(),
       httpsProxy: `http://user:word@127.0.0.1:${egress.port}/`,
     })
     await through.send(GET)
@@ -137,7 +139,7 @@ describe('an egress proxy', () => {
     const refusing = await proxy({ refusesWith: '403 Forbidden' })
     for (const httpsProxy of [refusing.url, `http://127.0.0.1:${await deadPort()}/`]) {
       const failure = await failureOf(
-        client(`https://localhost:${upstream.port}`, { ca: [certificates.ca], httpsProxy }).send(GET),
+        client(`https://localhost:${upstream.port}`, { secureContext: trusted(), httpsProxy }).send(GET),
       )
       expect(failure.message).not.toMatch(/127\.0\.0\.1|localhost|secret/)
     }
@@ -152,7 +154,7 @@ describe('an egress proxy', () => {
     const upstream = await secureUpstream()
     const egress = await proxy({ refusesWith })
     const through = client(`https://localhost:${upstream.port}`, {
-      ca: [certificates.ca],
+      secureContext: trusted(),
       httpsProxy: egress.url,
     })
     const failure = await failureOf(through.send(GET))
@@ -175,7 +177,7 @@ describe('an egress proxy', () => {
       const upstream = await secureUpstream()
       const egress = await proxy()
       const straight = client(`https://127.0.0.1:${upstream.port}`, {
-        ca: [certificates.ca],
+        secureContext: trusted(),
         httpsProxy: egress.url,
         noProxy: noProxy.split(','),
       })
@@ -191,7 +193,7 @@ describe('an egress proxy', () => {
     const ranges = [['10.0.0.0/8', '::1/128'], ['127.0.0.0/8']]
     for (const [index, host] of hosts.entries()) {
       const through = client(`https://${host}`, {
-        ca: [certificates.ca],
+        secureContext: trusted(),
         httpsProxy: egress.url,
         noProxy: ranges[index] ?? [],
       })
@@ -206,7 +208,7 @@ describe('an egress proxy', () => {
       const upstream = await secureUpstream()
       const egress = await proxy()
       const straight = client(`https://localhost:${upstream.port}`, {
-        ca: [certificates.ca],
+        secureContext: trusted(),
         httpsProxy: egress.url,
         noProxy,
       })
