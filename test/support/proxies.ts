@@ -153,6 +153,8 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         '10.0.0.11:8080': gatehouse[0],
         '10.0.0.12:8080': gatehouse[1],
         'health_port 9090': `health_port ${opsPort}`,
+        // on a busy machine, a broker in the test's process is late, and none is left (503)
+        'health_timeout 1s': 'health_timeout 60s',
         '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
         '127.0.0.1:3001': `127.0.0.1:${applicationPort}`,
         '127.0.0.1:3002': `127.0.0.1:${applicationPort}`,
