@@ -13,10 +13,6 @@ const COMPILED = [
 
 /**
  * Compiles everything to CommonJS; types are checked by `npm run check`.
- *
- * Node's flags in `npm run test:only` save a tenth of the processor time. The code of a test file
- * runs for seconds, so V8 optimizes functions later (`--interrupt-budget`), begins with a large
- * young generation, and collects garbage in one thread, as all cores are busy.
  */
 export default {
   roots: ['<rootDir>/test', '<rootDir>/sandbox/test', '<rootDir>/demo/test', '<rootDir>/client/test'],
