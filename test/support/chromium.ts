@@ -27,8 +27,8 @@ const DISABLED_FEATURES = [
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /**
- * A process for each site cost a seventh of the processor time of these tests. Cookies, CSP, CORP
- * and COOP do not depend on it.
+ * A process for each site cost a seventh of the processor time of `sign-in-again`. The tests of
+ * cookies, CSP, CORP and COOP also pass with site isolation.
  */
 const NO_SITE_ISOLATION = '--disable-site-isolation-trials'
 

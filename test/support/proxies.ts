@@ -64,8 +64,9 @@ export interface ProxyExample {
 export type ProxyName = 'nginx' | 'nginx in Compose' | 'Caddy' | 'HAProxy' | 'Apache'
 
 /**
- * How to run each example of `deploy/proxies/`. Only the values that its header comment names are
- * replaced, and settings of the machine, such as paths, are added.
+ * How to run each example of `deploy/proxies/`. Only the values that its header comment names and
+ * Caddy's time limit for a health check are replaced, and settings of the machine, such as paths,
+ * are added.
  */
 export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
   nginx: {
