@@ -8,6 +8,12 @@ export interface RedisCluster {
   readonly masters: readonly RedisServer[]
   /** Replica n follows master n modulo the number of masters. */
   readonly replicas: readonly RedisServer[]
+  /**
+   * Makes this replica the owner of its master's slots. Resolves when every node that runs knows
+   * it. Without an election: an earlier test failed once because none was over after 90 s.
+   * `npm run faults` waits for a real one.
+   */
+  promote(replica: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -73,7 +79,20 @@ export async function startRedisCluster(
     url: `${tls ? 'rediss' : 'redis'}+cluster://${user}${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     masters: servers.slice(0, masterCount),
     replicas: servers.slice(masterCount),
+    promote: (replica) => promote(servers, servers[masterCount + replica]),
     stop,
+  }
+}
+
+async function promote(servers: readonly RedisServer[], replica: RedisServer | undefined): Promise<void> {
+  await replica?.client().call('CLUSTER', 'FAILOVER', 'TAKEOVER')
+  const nodes = servers.filter((server) => server.isRunning()).map((server) => server.client())
+  const owner = new RegExp(`:${replica?.port}@\\S+ (myself,)?master .* connected \\d+`)
+  const views = () => Promise.all(nodes.map(async (node) => String(await node.call('CLUSTER', 'NODES'))))
+  try {
+    await until(async () => (await views()).every((view) => owner.test(view)))
+  } catch {
+    throw new Error(`a replica was not promoted everywhere: ${(await views()).join('\n')}`)
   }
 }
 

@@ -30,6 +30,7 @@ export interface RedisServer {
   readonly url: string
   readonly port: number
   readonly pid: number
+  isRunning(): boolean
   /** The server's log so far. */
   log(): string
   /** Stops the server and removes its directory. */
@@ -129,6 +130,7 @@ async function startServerOn(
     get pid() {
       return running.pid
     },
+    isRunning: () => !running.hasEnded(),
     log: () => running.log(),
     async stop() {
       for (const client of clients) if (client.status !== 'end') client.disconnect()
