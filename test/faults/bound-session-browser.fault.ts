@@ -16,6 +16,8 @@ import { until } from '../support/until.ts'
  */
 
 const [PORTAL, SPA, OTHER_SITE] = ['portal.example.test', 'spa.example.test', 'news.example']
+/** The page of this origin is on a host of ALLOWED_ORIGINS, but is none of them. */
+const OTHER_PORT = 9443
 const FEATURES = 'DeviceBoundSessions,EnableBoundSessionCredentialsSoftwareKeysForManualTesting'
 const BOUND_COOKIE = '__Host-gatehouse-bound'
 const ME = '/api/v1/sessions/me'
@@ -48,7 +50,8 @@ beforeAll(async () => {
   replicas = [harness.gatehouse, await harness.replica(env)]
   directory = await makeBrokerDirectory()
   await site.serve(portsOf(replicas))
-  const resolve = [PORTAL, SPA, OTHER_SITE].map((host) => `MAP ${host} 127.0.0.1`).join()
+  const otherPort = `MAP ${SPA}:${OTHER_PORT} 127.0.0.1:${site.port}`
+  const resolve = [otherPort, ...[PORTAL, SPA, OTHER_SITE].map((host) => `MAP ${host} 127.0.0.1`)].join()
   chromium = await openChromiumIn(
     site.home,
     `--host-resolver-rules=${resolve}`,
@@ -176,6 +179,33 @@ test('pages of ALLOWED_ORIGINS go on over the end of the cookie too', async () =
   expect(await statuses()).toEqual([200, 200])
   await endBoundCookie()
   expect(await statuses()).toEqual([200, 200])
+})
+
+test('pages on another port of such a host can cause a renewal; they learn nothing and end nothing', async () => {
+  await signIn()
+  const other = await context.newPage()
+  await other.goto(`https://${SPA}:${OTHER_PORT}/`)
+  for (const mode of ['cors', 'no-cors'] as const) {
+    await endBoundCookie()
+    const seen = await other.evaluate(
+      async ([url, how]) => {
+        const asking = fetch(url, { credentials: 'include', mode: how })
+        return asking.then(({ type }) => type, String)
+      },
+      [origin + ME, mode] as const,
+    )
+    expect(seen).toMatch(/Failed to fetch|opaque/)
+    expect(await hasBoundCookie()).toBe(true)
+    expect(await statusOf(ME)).toBe(200)
+  }
+})
+
+test('a typed address and a reload wait for the renewal too', async () => {
+  await signIn()
+  for (const open of [() => page.goto(origin + ME), () => page.reload()]) {
+    await endBoundCookie()
+    expect((await open())?.status()).toBe(200)
+  }
 })
 
 test('a link on another site arrives without the cookie; the next request of the page has it', async () => {
