@@ -123,28 +123,33 @@ async function judgeLargeEvents(probe: SendProbe): Promise<Finding | undefined> 
 async function checkBoundSessions(api: HttpApi, probe: SendProbe): Promise<Finding> {
   const headers = Object.fromEntries(BOUND_SESSION_REQUEST_HEADERS.map((name) => [name, 'doctor']))
   const seen = await probe({ headers })
-  const lost: string[] = []
-  for (const path of ['/bound-session', '/bound-session/refresh']) {
-    const { json } = await sendOrFail(api, { method: 'POST', path, headers })
-    // the answers for a session that does not exist
-    const isOfBroker = fieldsOf(json).continue === false || 'errorCode' in fieldsOf(json)
-    if (!isOfBroker) lost.push(path)
-  }
-  return judgeBoundSessions(seen, lost)
+  const send = async (path: string) =>
+    fieldsOf((await sendOrFail(api, { method: 'POST', path, headers })).json)
+  const [registration, refresh] = [await send('/bound-session'), await send('/bound-session/refresh')]
+  return judgeBoundSessions(seen, registration, refresh)
 }
 
-/** `lost`: the paths that do not lead to the broker. */
-export function judgeBoundSessions({ response, answer }: Probed, lost: readonly string[]): Finding {
+/** `registration`, `refresh`: the answers to requests without a session. */
+function judgeBoundSessions(
+  { response, answer }: Probed,
+  registration: Readonly<Record<string, unknown>>,
+  refresh: Readonly<Record<string, unknown>>,
+): Finding {
   const arrived: readonly string[] = answer?.boundSessionHeaders ?? []
+  const lost = BOUND_SESSION_REQUEST_HEADERS.filter((name) => !arrived.includes(name))
   const problems = [
-    ...BOUND_SESSION_REQUEST_HEADERS.filter((name) => !arrived.includes(name)).map(
-      (name) => `${name} does not arrive`,
-    ),
+    ...lost.map((name) => `${name} does not arrive`),
     ...BOUND_SESSION_RESPONSE_HEADERS.filter(
       (name) => response.headers[name.toLowerCase()] === undefined,
     ).map((name) => `${name} does not come back`),
-    ...lost.map((path) => `${path} does not lead to the broker`),
   ]
+  if (!('errorCode' in registration)) problems.push('/bound-session does not lead to the broker')
+  if (refresh.continue !== false && !lost.includes('Sec-Secure-Session-Id'))
+    problems.push(
+      'errorCode' in refresh
+        ? 'Sec-Secure-Session-Id does not arrive at /bound-session/refresh'
+        : '/bound-session/refresh does not lead to the broker',
+    )
   if (problems.length === 0) return ok('the headers of device-bound sessions pass both ways')
   return fail(
     problems.join('; '),

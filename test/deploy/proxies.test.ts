@@ -126,6 +126,15 @@ describe('the examples that no test runs', () => {
     },
   )
 
+  test.each(['envoy.yaml', 'traefik.yaml', 'gateway-api.yaml', 'envoy-gateway.yaml'])(
+    '%s: each list of what Gatehouse is asked with has Secure-Session-Skipped',
+    (name) => {
+      const lists = [...read(name).matchAll(/x-gatehouse-session(.*\n?.*)/gi)].map(([, rest]) => rest)
+      expect(lists.length).toBeGreaterThan(0)
+      for (const rest of lists) expect(rest).toMatch(/^[\s,]*(- exact: )?secure-session-skipped/i)
+    },
+  )
+
   test('traefik.yaml shows users whom a rule refuses a page, but not fetches', () => {
     const { http } = parse(read('traefik.yaml'), { merge: true })
     expect(http.middlewares.denied.errors).toEqual({

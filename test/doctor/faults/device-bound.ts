@@ -1,5 +1,5 @@
 import type { Faults } from './fault.ts'
-import { drop, type PortalCause, when, without } from './portal.ts'
+import { drop, type PortalCause, WRITTEN, when, without } from './portal.ts'
 
 const requestLost = (...names: string[]) => ({
   proxy: { request: drop(...names.map((name) => name.toLowerCase())) },
@@ -20,6 +20,16 @@ export const DEVICE_BOUND: Faults<PortalCause> = {
   'id-removed': {
     cause: requestLost('Sec-Secure-Session-Id'),
     told: told('Sec-Secure-Session-Id does not arrive'),
+    fix: FIX,
+  },
+  'id-removed-at-refresh': {
+    cause: {
+      proxy: {
+        request: (_headers, url) =>
+          url === '/bound-session/refresh' ? drop('sec-secure-session-id')() : WRITTEN,
+      },
+    },
+    told: told('Sec-Secure-Session-Id does not arrive at /bound-session/refresh'),
     fix: FIX,
   },
   'skipped-removed': {
