@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { stringifySetCookie } from 'cookie'
 import { createSeal, type MasterKeys } from '../crypto/keys.ts'
 import { readCookie } from '../http/cookies.ts'
+import type { HandedOverSession } from '../session/session.ts'
 
 export interface ApplicationCookieOptions {
   readonly masterKeys: MasterKeys
@@ -11,6 +12,9 @@ export interface ApplicationCookieOptions {
 }
 
 export type ApplicationCookie = ReturnType<typeof createApplicationCookie>
+
+/** Follows the id of a session. An id has other characters only. */
+const KEY_PROVED = '+key'
 
 /**
  * The cookie with which applications on another host know the session: its id, sealed for this host
@@ -26,18 +30,21 @@ export function createApplicationCookie({ masterKeys, secure, sameSite }: Applic
     isPresent: (req: IncomingMessage) => valueIn(req) !== undefined,
 
     /** The `Set-Cookie` header for the host of this name. */
-    setCookie: (sessionId: string, hostname: string) =>
-      stringifySetCookie(name, seal.seal(sessionId, hostname), {
+    setCookie: ({ sessionId, isKeyProved }: HandedOverSession, hostname: string) =>
+      stringifySetCookie(name, seal.seal(sessionId + (isKeyProved ? KEY_PROVED : ''), hostname), {
         path: '/',
         httpOnly: true,
         secure,
         sameSite,
       }),
 
-    /** The session may not exist any more. undefined: no cookie of this host. */
-    sessionIdIn(req: IncomingMessage, hostname: string): string | undefined {
+    /** undefined: no cookie of this host. */
+    read(req: IncomingMessage, hostname: string): HandedOverSession | undefined {
       const value = valueIn(req)
-      return value === undefined ? undefined : seal.open(value, hostname)
+      const text = value === undefined ? undefined : seal.open(value, hostname)
+      if (text === undefined) return undefined
+      const isKeyProved = text.endsWith(KEY_PROVED)
+      return { sessionId: isKeyProved ? text.slice(0, -KEY_PROVED.length) : text, isKeyProved }
     },
   }
 }

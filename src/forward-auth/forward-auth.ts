@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Request } from 'express'
-import { invalidField, ruleNotMet } from '../errors.ts'
+import { invalidField, noSession, ruleNotMet } from '../errors.ts'
 import { checkQuery } from '../http/query.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Operations, type Route, routesOf } from '../http/route.ts'
@@ -55,7 +55,7 @@ export const KEY_SET_OPERATIONS = {
 } as const satisfies Operations
 
 export interface ForwardAuthOptions extends MistypedRulesOptions {
-  readonly sessions: Pick<Sessions, 'require'>
+  readonly sessions: Pick<Sessions, 'require' | 'isKeyProved'>
   readonly identityTokens: IdentityTokens
   /** The values that `aud` may have. */
   readonly jwtAudiences: readonly string[]
@@ -132,7 +132,7 @@ async function applyRules(
   rules: ForwardAuthRules,
   session: Session,
   req: Request,
-  { identityTokens, readAccess, mistyped, incomplete, now }: ForwardAuthOptions & Warnings,
+  { sessions, identityTokens, readAccess, mistyped, incomplete, now }: ForwardAuthOptions & Warnings,
 ): Promise<Record<string, string>> {
   /** Signing in again helps against 401, not against 403. */
   const refuse = (denied: DeniedBy | undefined, status: 401 | 403) => {
@@ -142,6 +142,8 @@ async function applyRules(
   }
   refuse(deniedByProof(rules, session, now()), 401)
   refuse(deniedByBinding(rules, session), 403)
+  // the browser has the key, but this request does not show it: a new hand-over does
+  if (rules.bound === 'required' && !sessions.isKeyProved(req)) throw noSession()
   const access = needsAccess(rules)
     ? await readAccess?.(session, getRequestContext(req).requestId)
     : undefined

@@ -12,6 +12,8 @@ import { hashState } from './state-cookie.ts'
 const CodeRecord = z.object({
   version: z.literal(1),
   sessionId: z.string(),
+  /** The browser had a valid bound cookie. Codes of 0.3.0 do not say so. */
+  isKeyProved: z.boolean().default(false),
   /** The device of the session. */
   device: z.string(),
   /** The origin of the application's host. */

@@ -21,7 +21,7 @@ export interface HandOverOptions {
   readonly secure: boolean
   readonly sameSite: 'lax' | 'strict'
   readonly store: Store
-  readonly sessions: Pick<Sessions, 'get' | 'loadById'>
+  readonly sessions: Pick<Sessions, 'get' | 'loadHandedOver'>
   readonly log: Logger
   readonly metrics: Metrics
 }
@@ -61,8 +61,8 @@ export function createHandOver(options: HandOverOptions) {
     if (hosts.size === 0 || !applicationCookie.isPresent(req)) return next()
     const host = find(req)
     if (host === 'several') throw invalidField(`X-Forwarded-Host: ${HOST_CAUSES[host]}`)
-    const id = typeof host === 'string' ? undefined : applicationCookie.sessionIdIn(req, host.hostname)
-    return id === undefined ? next() : sessions.loadById(req, id).then(() => next())
+    const handedOver = typeof host === 'string' ? undefined : applicationCookie.read(req, host.hostname)
+    return handedOver === undefined ? next() : sessions.loadHandedOver(req, handedOver).then(() => next())
   }
 
   return {
@@ -79,10 +79,10 @@ export function createHandOver(options: HandOverOptions) {
      */
     async begin(
       { id, session }: IdentifiedSession,
-      { target, stateHash }: { readonly target: string; readonly stateHash: string },
+      to: { readonly target: string; readonly stateHash: string; readonly isKeyProved: boolean },
     ): Promise<string> {
-      const { origin } = new URL(target)
-      const code = await codes.issue({ sessionId: id, device: session.deviceId, origin, target, stateHash })
+      const { origin } = new URL(to.target)
+      const code = await codes.issue({ sessionId: id, device: session.deviceId, origin, ...to })
       return `${origin}${CALLBACK_PATH}?${new URLSearchParams({ code })}`
     },
 
@@ -110,10 +110,9 @@ export function createHandOver(options: HandOverOptions) {
       if (handOver === undefined)
         throw handOverRefused(state === undefined ? CAUSES.stateMissing : CAUSES.codeUnknown)
       if (problem === 'other_host') throw handOverRefused(CAUSES.otherHost)
-      const { target, sessionId } = handOver
       return {
-        target,
-        setCookie: isCompleted ? applicationCookie.setCookie(sessionId, host.hostname) : undefined,
+        target: handOver.target,
+        setCookie: isCompleted ? applicationCookie.setCookie(handOver, host.hostname) : undefined,
       }
     },
   }

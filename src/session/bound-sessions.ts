@@ -11,8 +11,13 @@ import { type BoundRequest, type BoundVerdict, judgeBoundRequest } from './bound
 import { createBoundSessionTokens } from './bound-session-tokens.ts'
 
 export interface BoundSessionTimes {
-  /** The life of the bound cookie: how long a stolen copy is of use. */
+  /** The life of the bound cookie here: how long a stolen copy is of use. */
   readonly cookieMs: number
+  /**
+   * The cookie of the browser ends that much earlier. Otherwise, a request that is sent with its
+   * last moments, or to a replica whose clock is ahead, would come too late.
+   */
+  readonly cookieLeewayMs: number
   /** As long as a browser may take to make a key and register it. */
   readonly registrationMs: number
   /** Of a challenge, which a browser keeps until it renews the cookie. */
@@ -22,6 +27,7 @@ export interface BoundSessionTimes {
 
 const TIMES: BoundSessionTimes = {
   cookieMs: 600_000,
+  cookieLeewayMs: 10_000,
   registrationMs: 120_000,
   refreshMs: 300_000,
   graceMs: 30_000,
@@ -94,6 +100,9 @@ export function createBoundSessions(options: BoundSessionsOptions) {
       skipped: headerOf(req, 'secure-session-skipped'),
     }),
 
+    hasValidCookie: (id: string, req: IncomingMessage): boolean =>
+      tokens.readCookie(id, valueIn(req)) === 'valid',
+
     /** Whether the session of this id serves a request with this evidence. */
     judge: (id: string, binding: BoundRequest['binding'], evidence: BoundEvidence): BoundVerdict =>
       judgeBoundRequest({
@@ -118,7 +127,7 @@ export function createBoundSessions(options: BoundSessionsOptions) {
     setCookie: (id: string): string =>
       stringifySetCookie(name, tokens.createCookie(id), {
         ...attributes,
-        maxAge: Math.ceil(times.cookieMs / 1000),
+        maxAge: Math.ceil((times.cookieMs - times.cookieLeewayMs) / 1000),
       }),
 
     /** The `Set-Cookie` headers that delete the bound cookie, if the request has one. */

@@ -50,6 +50,14 @@ export interface IdentifiedSession {
   readonly session: Session
 }
 
+/** What the cookie of an application on another host says. */
+export interface HandedOverSession {
+  /** The session may not exist any more. */
+  readonly sessionId: string
+  /** At the hand-over, the browser had a valid bound cookie. */
+  readonly isKeyProved: boolean
+}
+
 /** The stored text, for compare-and-set. A symbol, so that it is part of no JSON. */
 export const STORED_TEXT = Symbol('stored text')
 
@@ -99,6 +107,8 @@ declare module 'express-serve-static-core' {
     stored?: LoadedSession
     /** Whether the request has what its bound session wants, once that was asked. */
     isProved?: boolean
+    /** What the application's cookie says of the bound cookie. undefined: there is none. */
+    isKeyProved?: boolean
   }
 }
 

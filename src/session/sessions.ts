@@ -3,7 +3,7 @@ import { noSession } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
-import type { Binding, LoadedSession, Recheck, Session } from './session.ts'
+import type { Binding, HandedOverSession, LoadedSession, Recheck, Session } from './session.ts'
 import type { SessionRecords } from './session-records.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -31,15 +31,16 @@ function createRequestSessions(options: RequestSessionsOptions, records: Session
   const extendAfterMs = Math.min(options.extendEveryMs ?? 60_000, idleMs / 2)
 
   /**
-   * Loads the session of this id, for a request that has an application's cookie instead of those
-   * of the session, the device and the key. It costs what `load` does.
+   * Loads the session of an application's cookie, which stands for those of the session, the device
+   * and the key. It costs what `load` does.
    */
-  const loadById = async (req: Request, id: string): Promise<void> => {
-    const found = await readValid(id)
+  const loadHandedOver = async (req: Request, handedOver: HandedOverSession): Promise<void> => {
+    const found = await readValid(handedOver.sessionId)
     metrics.sessionChecks.inc({ result: found?.session === undefined ? 'no_session' : 'session' })
     if (found?.session === undefined) return
     req.stored = found
     req.isProved = true
+    req.isKeyProved = handedOver.isKeyProved
   }
 
   /**
@@ -59,6 +60,18 @@ function createRequestSessions(options: RequestSessionsOptions, records: Session
     if (found?.session.binding === undefined) return found
     req.isProved ??= isProved(found, boundSessions.evidenceIn(req), getRequestContext(req))
     return req.isProved ? found : undefined
+  }
+
+  /**
+   * Whether this request shows that its browser has the key of the session: by the bound cookie, or
+   * by an application's cookie that was given for one. `find` also serves requests that do not: of
+   * sessions that are not bound, in the first moments without the cookie, and with an application's
+   * cookie from before the registration.
+   */
+  const isKeyProved = (req: Request): boolean => {
+    const found = findUnproved(req)
+    if (found?.session.binding === undefined) return false
+    return req.isKeyProved ?? boundSessions.hasValidCookie(found.id, req)
   }
 
   /** Binds the session to a key unless it has one. undefined: the session has ended. */
@@ -100,7 +113,7 @@ function createRequestSessions(options: RequestSessionsOptions, records: Session
     return session
   }
 
-  return { loadById, find, findUnproved, bind, refresh, require }
+  return { loadHandedOver, find, findUnproved, isKeyProved, bind, refresh, require }
 }
 
 /**

@@ -136,7 +136,7 @@ describe('with a session', () => {
   })
 })
 
-describe('logins with unusual characters', () => {
+describe('what /forward-auth answers', () => {
   const session: Session = {
     ...GRANT,
     deviceId: 'device',
@@ -147,8 +147,9 @@ describe('logins with unusual characters', () => {
     lastSeenAtMs: START,
   }
   let current = session
+  let isKeyProved = false
   const [route] = createForwardAuthRoutes({
-    sessions: { require: async () => current },
+    sessions: { require: async () => current, isKeyProved: () => isKeyProved },
     identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),
     jwtAudiences: [],
     knownValues: { amr: [], role: [] },
@@ -184,6 +185,17 @@ describe('logins with unusual characters', () => {
     expect((await headersFor({ login }, { encoding: 'percent' }))[name]).toBe(percent)
     const sent = (await headersFor({ login }, { encoding: 'utf-8' }))[name] ?? ''
     expect(Buffer.from(sent, 'latin1').toString()).toBe(utf8)
+  })
+
+  test('bound=required wants a request that shows the key, not only a session that has one', async () => {
+    const binding = { jwk: { kty: 'RSA', n: 'n', e: 'AQAB' }, boundAtMs: START, isUsed: true } as const
+    const asked = () => headersFor({ binding }, { bound: 'required' })
+    await expect(asked()).rejects.toMatchObject({ status: 401 })
+    isKeyProved = true
+    expect(await asked()).toHaveProperty('X-Auth-Request-User')
+    await expect(headersFor({}, { bound: 'required' })).rejects.toMatchObject({ status: 403 })
+    isKeyProved = false
+    expect(await headersFor({ binding })).toHaveProperty('X-Auth-Request-User')
   })
 
   test('what is not known of the user is an empty header', async () => {
@@ -262,19 +274,21 @@ describe('applications on other hosts', () => {
     createApplicationCookie({ masterKeys, secure: true, sameSite: 'lax' })
 
   test('the cookie opens at its host only, also after a rotation, until its key is removed', () => {
-    const set = cookieOf(KEY).setCookie('the id of a session', 'wiki.example.com')
+    const handedOver = { sessionId: 'the id of a session', isKeyProved: false }
+    const set = cookieOf(KEY).setCookie(handedOver, 'wiki.example.com')
     const request = requestWith(`other=1; ${pairOf(set)}`)
     expect(set).toMatch(/^__Host-gatehouse-app=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
     expect(set).not.toContain(Buffer.from('the id').toString('base64url'))
-    expect(cookieOf(KEY).sessionIdIn(request, 'wiki.example.com')).toBe('the id of a session')
-    expect(cookieOf(KEY).sessionIdIn(request, 'chat.example.com')).toBeUndefined()
-    expect(cookieOf(OTHER_KEY, KEY).sessionIdIn(request, 'wiki.example.com')).toBe('the id of a session')
-    expect(cookieOf(OTHER_KEY).sessionIdIn(request, 'wiki.example.com')).toBeUndefined()
-    expect(cookieOf(KEY).sessionIdIn(requestWith('x=1'), 'wiki.example.com')).toBeUndefined()
+    expect(cookieOf(KEY).read(request, 'wiki.example.com')).toEqual(handedOver)
+    expect(cookieOf(KEY).read(request, 'chat.example.com')).toBeUndefined()
+    expect(cookieOf(OTHER_KEY, KEY).read(request, 'wiki.example.com')).toEqual(handedOver)
+    expect(cookieOf(OTHER_KEY).read(request, 'wiki.example.com')).toBeUndefined()
+    expect(cookieOf(KEY).read(requestWith('x=1'), 'wiki.example.com')).toBeUndefined()
     const local = createApplicationCookie({ masterKeys: [KEY], secure: false, sameSite: 'strict' })
-    expect(local.setCookie('id', 'localhost')).toMatch(
-      /^gatehouse-app=[\w-]+; Path=\/; HttpOnly; SameSite=Strict$/,
-    )
+    const proved = { sessionId: 'id', isKeyProved: true }
+    const onLocalhost = local.setCookie(proved, 'localhost')
+    expect(onLocalhost).toMatch(/^gatehouse-app=[\w-]+; Path=\/; HttpOnly; SameSite=Strict$/)
+    expect(local.read(requestWith(pairOf(onLocalhost)), 'localhost')).toEqual(proved)
   })
 
   test('a state stays for the tabs that open next; a malformed one is replaced', () => {
@@ -291,6 +305,7 @@ describe('applications on other hosts', () => {
 
   const handOver = {
     sessionId: 'id',
+    isKeyProved: false,
     device: 'device',
     origin: WIKI,
     target: `${WIKI}/docs`,

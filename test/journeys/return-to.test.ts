@@ -255,6 +255,11 @@ describe('an application on another host of the site', () => {
     (await browser.ask(`${host}/forward-auth`, { headers })).status
   const cookieAt = async (browser: SiteBrowser, host: string | undefined, name: string) =>
     (await browser.jar.getCookies(`${host}`)).find(({ key }) => key === name)?.value
+  /** The cookies of the session and the device, with `DEVICE_BOUND_SESSIONS=on`. */
+  const copyCookies = async (from: SiteBrowser, to: SiteBrowser) => {
+    for (const name of ['__Host-Http-gatehouse', '__Host-Http-gatehouse-device'])
+      await to.jar.setCookie(`${name}=${await cookieAt(from, PORTAL, name)}; Path=/; Secure`, `${PORTAL}`)
+  }
   const refusalOf = async (browser: SiteBrowser, href: string, headers = {}) => {
     const answer = await browser.open(href, { headers: { accept: 'application/json', ...headers } })
     const { errorCode, errorCauses } = Object(answer.json)
@@ -663,25 +668,34 @@ describe('an application on another host of the site', () => {
     await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
     const body = { username: AMELIA, password: PASSWORD }
     const { headers } = await browser.fetch(`${PORTAL}/api/v1/authn`, { method: 'POST', body })
+    const boundRequired = async (at = browser) => (await at.ask(`${WIKI}/forward-auth?bound=required`)).status
+    // a thief of this moment has the two cookies, and gets one of the application's host
+    const early = openSiteBrowser([binding])
+    await copyCookies(browser, early)
+    await redirectOf(early, await codeFor(early))
+    await redirectOf(browser, await codeFor(browser))
+    expect([await boundRequired(), await boundRequired(early)]).toEqual([403, 403])
     const key = createBrowserKey()
     const [, challenge = ''] =
       /challenge="([^"]+)"/.exec(String(headers['secure-session-registration'])) ?? []
     const proof = key.prove(challenge, { header: { jwk: key.jwk } })
     const registered = { 'secure-session-response': proof, 'sec-fetch-mode': 'no-cors' }
     await browser.fetch(`${PORTAL}/bound-session`, { method: 'POST', headers: registered })
+    // so has one of the moments before the first use of the bound cookie
+    const late = openSiteBrowser([binding])
+    await copyCookies(browser, late)
+    await redirectOf(late, await codeFor(late))
+    expect([await statusAt(late, WIKI), await boundRequired(late)]).toEqual([200, 401])
     const { json } = await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
     expect(json).toMatchObject({ deviceBound: true })
+    // what was handed over before shows no key, so the proxy begins anew, which the browser can
+    expect([await statusAt(browser, WIKI), await boundRequired()]).toEqual([200, 401])
     await redirectOf(browser, await codeFor(browser))
-    expect(await statusAt(browser, WIKI)).toBe(200)
-    const bound = await browser.ask(`${WIKI}/forward-auth?bound=required`)
-    expect(bound.status).toBe(200)
+    expect([await statusAt(browser, WIKI), await boundRequired()]).toEqual([200, 200])
+    expect([await boundRequired(early), await boundRequired(late)]).toEqual([401, 401])
 
     const thief = openSiteBrowser([binding])
-    for (const name of ['__Host-Http-gatehouse', '__Host-Http-gatehouse-device'])
-      await thief.jar.setCookie(
-        `${name}=${await cookieAt(browser, PORTAL, name)}; Path=/; Secure`,
-        `${PORTAL}`,
-      )
+    await copyCookies(browser, thief)
     const [, signIn] = await redirectOf(thief, startUrl(PAGE))
     expect((await redirectOf(thief, String(signIn)))[1]).toMatch(
       /^https:\/\/portal\.example\.com\/\?returnTo=/,

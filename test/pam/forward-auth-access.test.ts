@@ -19,7 +19,7 @@ beforeEach(async () => {
   harness = await startPamHarness({ directory: { kind: 'rules', roles: ['resource_admin'], groups: [] } })
   harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
   const routes = createForwardAuthRoutes({
-    sessions: { require: async () => createTestSession(login) },
+    sessions: { require: async () => createTestSession(login), isKeyProved: () => false },
     identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),
     jwtAudiences: [],
     readAccess: harness.broker.readAccess,

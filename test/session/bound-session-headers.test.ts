@@ -35,15 +35,16 @@ test.each([
   'the cookie is set, announced and deleted with the same name and attributes; over https: %s',
   (secure, name, attributes) => {
     const { setCookie, clearIn, instructions, tokens } = boundSessionsWith({ secure })
-    expect(setCookie('one')).toBe(`${name}=${tokens.createCookie('one')}; Max-Age=600; ${attributes}`)
+    expect(setCookie('one')).toBe(`${name}=${tokens.createCookie('one')}; Max-Age=590; ${attributes}`)
     expect(instructions('name').credentials).toEqual([{ type: 'cookie', name, attributes }])
     expect(clearIn(requestWith({ cookie: `a=b; ${name}=x` }))).toEqual([`${name}=; Max-Age=0; ${attributes}`])
     for (const headers of [{}, { cookie: 'a=b' }]) expect(clearIn(requestWith(headers))).toEqual([])
   },
 )
 
-test('a browser keeps the cookie for whole seconds, and not shorter than it is good for', () => {
-  expect(boundSessionsWith({ times: { cookieMs: 1500 } }).setCookie('one')).toContain('; Max-Age=2;')
+test('a browser keeps the cookie for whole seconds, and less long than it is good for', () => {
+  const times = { cookieMs: 5000, cookieLeewayMs: 1500 }
+  expect(boundSessionsWith({ times }).setCookie('one')).toContain('; Max-Age=4;')
 })
 
 test('a browser is asked for a key only if the setting is on; a challenge names the session', () => {

@@ -138,7 +138,7 @@ describe('a registration', () => {
     ])
     expect(headers['set-cookie']).toEqual([
       expect.stringMatching(
-        /^__Host-gatehouse-bound=[\w.-]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+        /^__Host-gatehouse-bound=[\w.-]+; Max-Age=590; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
       ),
     ])
     const found = await browser.call('GET', ME, browser.cookieHeader)

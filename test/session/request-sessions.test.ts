@@ -122,23 +122,46 @@ describe('the session of a request', () => {
   })
 })
 
-describe('by its id, for the cookie of an application', () => {
+describe('for the cookie of an application', () => {
   test('a session is loaded, without the bound cookie too', async () => {
     stored = sessionWith({ binding: BINDING })
     isProved = () => false
-    const { loadById, find } = sessionsWith()
+    const { loadHandedOver, find } = sessionsWith()
     const req = requestOf(undefined)
-    await loadById(req, 'one')
+    await loadHandedOver(req, { sessionId: 'one', isKeyProved: false })
     expect([find(req), judged]).toEqual([{ id: 'one', session: stored }, []])
     expect(await counted('sessionChecks')).toEqual([['session', 1]])
   })
 
   test.each(['ended', 'unreadable'])('none is loaded that is %s', async (id) => {
-    const { loadById, find } = sessionsWith()
+    const { loadHandedOver, find } = sessionsWith()
     const req = requestOf(undefined)
-    await loadById(req, id)
+    await loadHandedOver(req, { sessionId: id, isKeyProved: true })
     expect([find(req), req.isProved]).toEqual([undefined, undefined])
     expect(await counted('sessionChecks')).toEqual([['no_session', 1]])
+  })
+})
+
+describe('whether a request shows that its browser has the key', () => {
+  test.each<[shown: boolean, by: string, isBound: boolean, cookieIsValid: boolean, handedOver?: boolean]>([
+    [true, 'the bound cookie', true, true],
+    [false, 'none, in the first moments', true, false],
+    [true, 'an application’s cookie that was given for one', true, false, true],
+    [false, 'an application’s cookie from before the registration', true, true, false],
+    [false, 'nothing can: the session is not bound', false, true, true],
+  ])('%s: %s', async (shown, _by, isBound, cookieIsValid, handedOver) => {
+    stored = sessionWith(isBound ? { binding: BINDING } : {})
+    const boundSessions = { hasValidCookie: (id: string) => cookieIsValid && id === 'one' }
+    const { loadHandedOver, isKeyProved } = sessionsWith({
+      boundSessions: boundSessions as unknown as RequestSessionsOptions['boundSessions'],
+    })
+    const req = requestOf(handedOver === undefined ? stored : undefined)
+    if (handedOver !== undefined) await loadHandedOver(req, { sessionId: 'one', isKeyProved: handedOver })
+    expect(isKeyProved(req)).toBe(shown)
+  })
+
+  test('not without a session', () => {
+    expect(sessionsWith().isKeyProved(requestOf(undefined))).toBe(false)
   })
 })
 

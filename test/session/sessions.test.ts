@@ -120,10 +120,10 @@ test('a request reads its session once, also one that has ended, whatever asks f
   expect(traffic.reads).toBe(1)
 })
 
-test('a session that was loaded by its id stays that of the request', async () => {
+test('a session that was loaded for an application’s cookie stays that of the request', async () => {
   const { sessions, signIn, traffic, cookieHeader } = await signedIn()
   const req = { headers: { cookie: cookieHeader } } as Request
-  await sessions.loadById(req, (await signIn()).id)
+  await sessions.loadHandedOver(req, { sessionId: (await signIn()).id, isKeyProved: false })
   const loaded = req.stored
   traffic.reads = 0
   await sessions.load(req, {} as Response)
@@ -904,7 +904,7 @@ describe('the cookie', () => {
     expect(setCookie).toMatch(
       /^__Host-gatehouse=s%3A[\w-]{58}\.[\w%-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     )
-    expect(Buffer.byteLength(setCookie)).toBeLessThanOrEqual(4096)
+    expect(setCookie.indexOf(';')).toBeLessThan(200)
   })
 
   test('has another name and is not Secure over http on localhost, or browsers would drop it', async () => {

@@ -14,7 +14,7 @@ export interface ReturnToOptions {
   readonly allowed: readonly RedirectPrefix[]
   readonly publicOrigin: string
   readonly signInUrl: string
-  readonly sessions: Pick<Sessions, 'load' | 'find'>
+  readonly sessions: Pick<Sessions, 'load' | 'find' | 'isKeyProved'>
   readonly handOver: Pick<HandOver, 'begin' | 'isApplication'>
   readonly loops: ReturnType<typeof createReturnLoops>
   readonly now: () => number
@@ -57,7 +57,8 @@ export function createReturnTo(options: ReturnToOptions) {
       const kind = isHandOver ? 'hand_over' : origin === publicOrigin ? 'portal' : 'other_host'
       // the hash is another one each time if the browser loses the state
       loops.count(req, res, { kind, query: asked, target, deviceId: client.device.id })
-      return isHandOver ? handOver.begin(found, { target, stateHash }) : target
+      if (!isHandOver) return target
+      return handOver.begin(found, { target, stateHash, isKeyProved: sessions.isKeyProved(req) })
     }
     const page = new URL(signInUrl)
     page.searchParams.set('returnTo', target)
