@@ -696,6 +696,8 @@ describe('an application on another host of the site', () => {
 
     const thief = openSiteBrowser([binding])
     await copyCookies(browser, thief)
+    const pamStatus = async (at: SiteBrowser) => (await at.fetch(`${PORTAL}/api/v1/pam/groups`)).status
+    expect([await pamStatus(browser), await pamStatus(thief)]).toEqual([200, 401])
     const [, signIn] = await redirectOf(thief, startUrl(PAGE))
     expect((await redirectOf(thief, String(signIn)))[1]).toMatch(
       /^https:\/\/portal\.example\.com\/\?returnTo=/,
