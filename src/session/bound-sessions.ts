@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { stringifySetCookie } from 'cookie'
 import type { MasterKeys } from '../crypto/keys.ts'
 import { readCookie } from '../http/cookies.ts'
+import { siteForLimits } from '../http/request-context.ts'
 import type { AuditFields, BoundSessionRefusal } from '../observability/audit-events.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -60,7 +61,7 @@ export interface BoundEvidence {
 /** Where browsers register a key, and renew the bound cookie. */
 export const BOUND_SESSION_PATH = '/bound-session'
 
-/** Repeated requests of the same session are audited once a minute. */
+/** Repeated requests of the same session, from one site, are audited once a minute. */
 const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 10_000 }
 
 export type BoundSessions = ReturnType<typeof createBoundSessions>
@@ -87,7 +88,7 @@ export function createBoundSessions(options: BoundSessionsOptions) {
     fields: Omit<AuditFields<'bound_session_refused'>, 'reason'>,
   ): void => {
     metrics.boundSessionRefusals.inc({ reason })
-    if (mayAudit(`${fields.sessionId} ${reason} ${fields.address}`) > 0)
+    if (mayAudit(`${fields.sessionId} ${reason} ${siteForLimits(fields.address)}`) > 0)
       log.audit('bound_session_refused', { ...fields, reason })
   }
 

@@ -170,6 +170,15 @@ test('a refusal is counted each time, and audited once a minute for a session, a
   ])
 })
 
+test('one session from all addresses of a site is one line: it cannot hide the lines of others', () => {
+  const { report, collected } = boundSessionsWith()
+  const fields = { requestId: 'request-1', userId: '00u1person', sessionId: 'one' }
+  const hashes = { loginHash: 'hash-of-login-16', deviceHash: 'hash-of-device16' }
+  for (const address of ['2001:db8:1::1', '2001:db8:1:ffff::2', '2001:db8:2::1'])
+    report('cookie_missing', { ...fields, ...hashes, address })
+  expect(collected.lines().map(({ address }) => address)).toEqual(['2001:db8:1::1', '2001:db8:2::1'])
+})
+
 test('an attack on many sessions cannot fill the log: 10,000 lines a minute', () => {
   const { report, collected } = boundSessionsWith()
   const sessionIds = Array.from({ length: 10_001 }, (_, n) => `4f7c7a3e-5d0b-4c1e-9a55-0c3f5f${100_000 + n}`)
