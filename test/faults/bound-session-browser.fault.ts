@@ -16,6 +16,9 @@ import { until } from '../support/until.ts'
  */
 
 const [PORTAL, SPA, OTHER_SITE] = ['portal.example.test', 'spa.example.test', 'news.example']
+/** An application on another host of the portal's site. */
+const WIKI = 'wiki.example.test'
+const HOSTS = [PORTAL, SPA, OTHER_SITE, WIKI]
 /** The page of this origin is on a host of ALLOWED_ORIGINS, but is none of them. */
 const OTHER_PORT = 9443
 const FEATURES = 'DeviceBoundSessions,EnableBoundSessionCredentialsSoftwareKeysForManualTesting'
@@ -33,11 +36,12 @@ let env: Record<string, string>
 let directory: BrokerDirectory
 
 beforeAll(async () => {
-  site = await startTrustedSite(PORTAL, SPA, OTHER_SITE)
+  site = await startTrustedSite(...HOSTS)
   origin = `https://${PORTAL}:${site.port}`
   env = {
     PUBLIC_URL: origin,
     ALLOWED_ORIGINS: `https://${SPA}:${site.port}`,
+    RETURN_TO: `https://${WIKI}:${site.port}/`,
     DEVICE_BOUND_SESSIONS: 'on',
     TRUST_PROXY: '127.0.0.1',
     OPS_TOKENS: `operator:${OPS_TOKEN}`,
@@ -51,7 +55,7 @@ beforeAll(async () => {
   directory = await makeBrokerDirectory()
   await site.serve(portsOf(replicas))
   const otherPort = `MAP ${SPA}:${OTHER_PORT} 127.0.0.1:${site.port}`
-  const resolve = [otherPort, ...[PORTAL, SPA, OTHER_SITE].map((host) => `MAP ${host} 127.0.0.1`)].join()
+  const resolve = [otherPort, ...HOSTS.map((host) => `MAP ${host} 127.0.0.1`)].join()
   chromium = await openChromiumIn(
     site.home,
     `--host-resolver-rules=${resolve}`,
@@ -206,6 +210,18 @@ test('a typed address and a reload wait for the renewal too', async () => {
     await endBoundCookie()
     expect((await open())?.status()).toBe(200)
   }
+})
+
+test('an application on another host gets a cookie that shows the key', async () => {
+  const wiki = `https://${WIKI}:${site.port}`
+  const handOver = () => page.goto(`${wiki}/forward-auth/start?returnTo=${encodeURIComponent(`${wiki}/`)}`)
+  const boundRequired = () => statusOf('/forward-auth?bound=required')
+  await signIn()
+  await handOver()
+  expect(page.url()).toBe(`${wiki}/`)
+  expect(await boundRequired()).toBe(200)
+  await endBoundCookie() // the application's cookie goes on without it
+  expect(await boundRequired()).toBe(200)
 })
 
 test('a link on another site arrives without the cookie; the next request of the page has it', async () => {

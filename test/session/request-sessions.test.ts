@@ -143,9 +143,11 @@ describe('for the cookie of an application', () => {
 })
 
 describe('whether a request shows that its browser has the key', () => {
-  test.each<[shown: boolean, by: string, isBound: boolean, cookieIsValid: boolean, handedOver?: boolean]>([
-    [true, 'the bound cookie', true, true],
-    [false, 'none, in the first moments', true, false],
+  test.each<
+    [shown: boolean, by: string, isBound: boolean, cookieIsValid: boolean, handedOver: boolean | undefined]
+  >([
+    [true, 'the bound cookie', true, true, undefined],
+    [false, 'none, in the first moments', true, false, undefined],
     [true, 'an application’s cookie that was given for one', true, false, true],
     [false, 'an application’s cookie from before the registration', true, true, false],
     [false, 'nothing can: the session is not bound', false, true, true],
