@@ -869,12 +869,13 @@ export interface paths {
          * response has a body. It keeps the session alive. The query may have rules: `role` and
          * `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the
          * last sign-in), `bound=required` (the session is bound to a key of the browser, else 403,
-         * and the request shows it, else 401). `headers` names further headers: `groups`, `roles`,
-         * `amr`, `email`, `name`, `jwt` (with `aud`). Of groups and roles, they have those that the
-         * rule names, and by `showGroups` and `showRoles`, which change nothing about who is let
-         * in, further ones; all names together have 4,096 bytes. `encoding=utf-8` sends values
-         * without percent-encoding, except control characters, line separators, `%`, white space at
-         * both ends, and commas in lists. An unknown parameter is refused: 400.
+         * and the request shows that the browser has it, else 401). `headers` names further
+         * headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with `aud`). Of groups and
+         * roles, they have those that the rule names, and by `showGroups` and `showRoles`, which
+         * change nothing about who is let in, further ones; all names together have 4,096 bytes.
+         * `encoding=utf-8` sends values without percent-encoding, except control characters, line
+         * separators, `%`, white space at both ends, and commas in lists. An unknown parameter is
+         * refused: 400.
          */
         get: operations["forwardAuth"];
         put?: never;

@@ -1,7 +1,7 @@
 import { BOUND_SESSION_REQUEST_HEADERS, BOUND_SESSION_RESPONSE_HEADERS } from '../http/doctor-probe.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import { checkApplications } from './applications.ts'
-import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
+import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import type { Check, CheckGroup, DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
@@ -123,18 +123,13 @@ async function judgeLargeEvents(probe: SendProbe): Promise<Finding | undefined> 
 async function checkBoundSessions(api: HttpApi, probe: SendProbe): Promise<Finding> {
   const headers = Object.fromEntries(BOUND_SESSION_REQUEST_HEADERS.map((name) => [name, 'doctor']))
   const seen = await probe({ headers })
-  const send = async (path: string) =>
-    fieldsOf((await sendOrFail(api, { method: 'POST', path, headers })).json)
+  const send = (path: string) => sendOrFail(api, { method: 'POST', path, headers })
   const [registration, refresh] = [await send('/bound-session'), await send('/bound-session/refresh')]
   return judgeBoundSessions(seen, registration, refresh)
 }
 
 /** `registration`, `refresh`: the answers to requests without a session. */
-function judgeBoundSessions(
-  { response, answer }: Probed,
-  registration: Readonly<Record<string, unknown>>,
-  refresh: Readonly<Record<string, unknown>>,
-): Finding {
+function judgeBoundSessions({ response, answer }: Probed, registration: Answer, refresh: Answer): Finding {
   const arrived: readonly string[] = answer?.boundSessionHeaders ?? []
   const lost = BOUND_SESSION_REQUEST_HEADERS.filter((name) => !arrived.includes(name))
   const problems = [
@@ -143,13 +138,12 @@ function judgeBoundSessions(
       (name) => response.headers[name.toLowerCase()] === undefined,
     ).map((name) => `${name} does not come back`),
   ]
-  if (!('errorCode' in registration)) problems.push('/bound-session does not lead to the broker')
-  if (refresh.continue !== false && !lost.includes('Sec-Secure-Session-Id'))
-    problems.push(
-      'errorCode' in refresh
-        ? 'Sec-Secure-Session-Id does not arrive at /bound-session/refresh'
-        : '/bound-session/refresh does not lead to the broker',
-    )
+  const isOfBroker = ({ json }: Answer) => fieldsOf(json).continue === false || 'errorCode' in fieldsOf(json)
+  if (!isOfBroker(registration)) problems.push('/bound-session does not lead to the broker')
+  if (!isOfBroker(refresh)) problems.push('/bound-session/refresh does not lead to the broker')
+  // 400: the header is missing
+  else if (refresh.status === 400 && !lost.includes('Sec-Secure-Session-Id'))
+    problems.push('Sec-Secure-Session-Id does not arrive at /bound-session/refresh')
   if (problems.length === 0) return ok('the headers of device-bound sessions pass both ways')
   return fail(
     problems.join('; '),

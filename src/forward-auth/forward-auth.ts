@@ -142,7 +142,8 @@ async function applyRules(
   }
   refuse(deniedByProof(rules, session, now()), 401)
   refuse(deniedByBinding(rules, session), 403)
-  // the browser has the key, but this request does not show it: a new hand-over does
+  // the session has a key that this request does not show: 401, so that the proxy sends the browser
+  // to /signin, from where a browser with the key comes back with a request that does
   if (rules.bound === 'required' && !sessions.isKeyProved(req)) throw noSession()
   const access = needsAccess(rules)
     ? await readAccess?.(session, getRequestContext(req).requestId)

@@ -12,11 +12,11 @@ import { type BoundRequest, type BoundVerdict, judgeBoundRequest } from './bound
 import { createBoundSessionTokens } from './bound-session-tokens.ts'
 
 export interface BoundSessionTimes {
-  /** The life of the bound cookie here: how long a stolen copy is of use. */
+  /** How long the broker accepts a bound cookie, and so how long a stolen copy is of use. */
   readonly cookieMs: number
   /**
-   * The cookie of the browser ends that much earlier. Otherwise, a request that is sent with its
-   * last moments, or to a replica whose clock is ahead, would come too late.
+   * The browser deletes the cookie that much earlier. Otherwise, a request that is sent in the last
+   * moment, or to a replica whose clock is ahead, would arrive too late.
    */
   readonly cookieLeewayMs: number
   /** As long as a browser may take to make a key and register it. */

@@ -127,7 +127,7 @@ describe('the examples that no test runs', () => {
   )
 
   test.each(['envoy.yaml', 'traefik.yaml', 'gateway-api.yaml', 'envoy-gateway.yaml'])(
-    '%s: each list of what Gatehouse is asked with has Secure-Session-Skipped',
+    '%s passes Secure-Session-Skipped to each /forward-auth',
     (name) => {
       const lists = [...read(name).matchAll(/x-gatehouse-session(.*\n?.*)/gi)].map(([, rest]) => rest)
       expect(lists.length).toBeGreaterThan(0)

@@ -669,7 +669,7 @@ describe('an application on another host of the site', () => {
     const body = { username: AMELIA, password: PASSWORD }
     const { headers } = await browser.fetch(`${PORTAL}/api/v1/authn`, { method: 'POST', body })
     const boundRequired = async (at = browser) => (await at.ask(`${WIKI}/forward-auth?bound=required`)).status
-    // a thief of this moment has the two cookies, and gets one of the application's host
+    // before the registration, a thief with the two cookies gets one of the application's host
     const early = openSiteBrowser([binding])
     await copyCookies(browser, early)
     await redirectOf(early, await codeFor(early))
@@ -681,14 +681,14 @@ describe('an application on another host of the site', () => {
     const proof = key.prove(challenge, { header: { jwk: key.jwk } })
     const registered = { 'secure-session-response': proof, 'sec-fetch-mode': 'no-cors' }
     await browser.fetch(`${PORTAL}/bound-session`, { method: 'POST', headers: registered })
-    // so has one of the moments before the first use of the bound cookie
+    // so does a thief with copies from before the first use of the bound cookie
     const late = openSiteBrowser([binding])
     await copyCookies(browser, late)
     await redirectOf(late, await codeFor(late))
     expect([await statusAt(late, WIKI), await boundRequired(late)]).toEqual([200, 401])
     const { json } = await browser.fetch(`${PORTAL}/api/v1/sessions/me`)
     expect(json).toMatchObject({ deviceBound: true })
-    // what was handed over before shows no key, so the proxy begins anew, which the browser can
+    // the first cookie shows no key, so the proxy begins the hand-over anew
     expect([await statusAt(browser, WIKI), await boundRequired()]).toEqual([200, 401])
     await redirectOf(browser, await codeFor(browser))
     expect([await statusAt(browser, WIKI), await boundRequired()]).toEqual([200, 200])
